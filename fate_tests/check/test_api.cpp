@@ -43,26 +43,26 @@ START_TEST(structures_grow_at_their_ends) {
     Behind callers;
     callers.known = {.struct_size = sizeof callers, .first = 1, .second = 2};
     Known known = read_struct("it", callers.known);
-    ck_assert(known.struct_size == sizeof known && known.first == 1 && known.second == 2);
+    EXPECT(known.struct_size == sizeof known && known.first == 1 && known.second == 2);
     callers.third = 1;
     try {
         read_struct("it", callers.known);
         ck_abort_msg("an unknown member was taken");
     } catch (const Error &e) {
-        ck_assert_int_eq(e.code, CUDAENC_ERR_INVALID);
+        EXPECT_EQ(e.code, CUDAENC_ERR_INVALID);
     }
     // A caller that lacks `second` gets the default, and nothing is written behind its end.
     constexpr size_t before = CUDAENC_END_OF(Known, first);
     callers = {.known = {.struct_size = before, .first = 5, .second = 6}, .third = 8};
     known = read_struct("it", callers.known);
-    ck_assert(known.first == 5 && known.second == 7);
+    EXPECT(known.first == 5 && known.second == 7);
     write_struct(callers.known, {.first = 3, .second = 4});
-    ck_assert(callers.known.struct_size == before);
-    ck_assert(callers.known.first == 3 && callers.known.second == 6 && callers.third == 8);
+    EXPECT(callers.known.struct_size == before);
+    EXPECT(callers.known.first == 3 && callers.known.second == 6 && callers.third == 8);
     // What the library does not know becomes 0.
     callers.known.struct_size = sizeof callers;
     write_struct(callers.known, {.first = 9, .second = 10});
-    ck_assert(callers.known.first == 9 && callers.known.second == 10 && callers.third == 0);
+    EXPECT(callers.known.first == 9 && callers.known.second == 10 && callers.third == 0);
 }
 END_TEST
 
@@ -78,19 +78,19 @@ START_TEST(later_configurations_are_taken) {
     Grown<CudaencConfig> later;
     std::memset(static_cast<void *>(&later), 0xEE, sizeof later);
     cudaenc_config_init(&later.known, sizeof later, CUDAENC_CODEC_J2K);
-    ck_assert_uint_eq(later.known.struct_size, sizeof later);
-    for (const uint8_t byte : later.tail) ck_assert_uint_eq(byte, 0);
+    EXPECT_EQ(later.known.struct_size, sizeof later);
+    for (const uint8_t byte : later.tail) EXPECT_EQ(byte, 0);
     CudaencConfig &config = later.known;
     config.format = gray(8, 8);
     config.device = "cpu";
     config.log = Log::print;
     config.log_opaque = &log;
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
     cudaenc_close(session);
     later.tail[20] = 1;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
-    ck_assert(!session && has_line(log, "the configuration has members that libcudaenc"));
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+    EXPECT(!session && has_line(log, "the configuration has members that libcudaenc"));
     later.tail[20] = 0;
     // Options grow into their room.
     static_assert(sizeof config.j2k < CUDAENC_OPTIONS_ROOM);
@@ -98,24 +98,24 @@ START_TEST(later_configurations_are_taken) {
     for (char *room : rooms) {
         log.lines.clear();
         room[CUDAENC_OPTIONS_ROOM - 1] = 1;
-        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
-        ck_assert(has_line(log, "has members that libcudaenc"));
+        EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+        EXPECT(has_line(log, "has members that libcudaenc"));
         room[CUDAENC_OPTIONS_ROOM - 1] = 0;
     }
     // Every refusal is logged where there is a log.
     for (const size_t size : {CUDAENC_END_OF(CudaencConfig, log_opaque), sizeof config - 8, size_t{1} << 40}) {
         log.lines.clear();
         config.struct_size = size;
-        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
-        ck_assert(has_line(log, "struct_size"));
+        EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+        EXPECT(has_line(log, "struct_size"));
     }
-    ck_assert_int_eq(cudaenc_open(&session, nullptr), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_open(&session, nullptr), CUDAENC_ERR_INVALID);
     // A program that knows less of the options.
     CudaencJ2kOptions options;
     std::memset(static_cast<void *>(&options), 0xEE, sizeof options);
     cudaenc_j2k_init(&options, offsetof(CudaencJ2kOptions, tile_height));
-    ck_assert_int_eq(options.format, -1);
-    ck_assert_int_eq(options.tile_height, static_cast<int>(0xEEEEEEEE));
+    EXPECT_EQ(options.format, -1);
+    EXPECT_EQ(options.tile_height, static_cast<int>(0xEEEEEEEE));
 }
 END_TEST
 
@@ -125,31 +125,31 @@ START_TEST(later_frames_and_packets_are_taken) {
     const CudaencConfig config = make_config(gray(20, 10), "cpu", &log);
     Picture picture = make_picture(random, config.format);
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
     Grown<CudaencFrame> frame{picture.frame()};
     frame.known.struct_size = sizeof frame;
-    ck_assert_int_eq(cudaenc_submit(session, &frame.known), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_submit(session, &frame.known), CUDAENC_OK);
     cudaenc_flush(session);
     Grown<CudaencPacket> packet{};
     packet.known.struct_size = sizeof packet;
     packet.tail[0] = 1;
-    ck_assert_int_eq(cudaenc_receive(session, &packet.known), CUDAENC_OK);
-    ck_assert(packet.known.struct_size == sizeof packet && packet.known.size && !packet.tail[0]);
-    ck_assert(std::vector<uint8_t>(packet.known.data, packet.known.data + packet.known.size) ==
-              encode(config, picture.frame()));
+    EXPECT_EQ(cudaenc_receive(session, &packet.known), CUDAENC_OK);
+    EXPECT(packet.known.struct_size == sizeof packet && packet.known.size && !packet.tail[0]);
+    EXPECT(std::vector<uint8_t>(packet.known.data, packet.known.data + packet.known.size) ==
+           encode(config, picture.frame()));
     cudaenc_buffer_free(packet.known.buffer);
-    ck_assert(log.lines.empty());
+    EXPECT(log.lines.empty());
     frame.tail[39] = 1;
-    ck_assert_int_eq(cudaenc_submit(session, &frame.known), CUDAENC_ERR_INVALID);
-    ck_assert(has_line(log, "the frame has members"));
+    EXPECT_EQ(cudaenc_submit(session, &frame.known), CUDAENC_ERR_INVALID);
+    EXPECT(has_line(log, "the frame has members"));
     log.lines.clear();
     frame.known.struct_size = 0;  // as C has it where it was not set
-    ck_assert_int_eq(cudaenc_submit(session, &frame.known), CUDAENC_ERR_INVALID);
-    ck_assert(has_line(log, "struct_size 0 of the frame"));
+    EXPECT_EQ(cudaenc_submit(session, &frame.known), CUDAENC_ERR_INVALID);
+    EXPECT(has_line(log, "struct_size 0 of the frame"));
     log.lines.clear();
     packet.known.struct_size = 8;
-    ck_assert_int_eq(cudaenc_receive(session, &packet.known), CUDAENC_ERR_INVALID);
-    ck_assert(has_line(log, "struct_size 8 of the packet"));
+    EXPECT_EQ(cudaenc_receive(session, &packet.known), CUDAENC_ERR_INVALID);
+    EXPECT(has_line(log, "struct_size 8 of the packet"));
     cudaenc_close(session);
 }
 END_TEST
@@ -160,12 +160,12 @@ void check_growth(int (*init)(Options *, size_t), size_t before) {
     std::memset(static_cast<void *>(&options), 0xEE, sizeof options);
     init(&options.known, before);
     const auto *bytes = reinterpret_cast<const uint8_t *>(&options);
-    for (size_t i = before; i < sizeof options; i++) ck_assert_uint_eq(bytes[i], 0xEE);
+    for (size_t i = before; i < sizeof options; i++) EXPECT_EQ(bytes[i], 0xEE);
     init(&options.known, sizeof options);
-    for (const uint8_t byte : options.tail) ck_assert_uint_eq(byte, 0);
+    for (const uint8_t byte : options.tail) EXPECT_EQ(byte, 0);
     Options defaults;
     init(&defaults, sizeof defaults);
-    ck_assert(!std::memcmp(static_cast<void *>(&options), static_cast<void *>(&defaults), before));
+    EXPECT(!std::memcmp(static_cast<void *>(&options), static_cast<void *>(&defaults), before));
 }
 
 START_TEST(options_of_other_versions_have_defaults) {
@@ -185,30 +185,30 @@ START_TEST(later_decoders_are_taken) {
     Grown<CudaencDecoderConfig> config;
     std::memset(static_cast<void *>(&config), 0xEE, sizeof config);
     cudaenc_decoder_init(&config.known, sizeof config, CUDAENC_CODEC_MJPEG);
-    ck_assert_uint_eq(config.known.struct_size, sizeof config);
+    EXPECT_EQ(config.known.struct_size, sizeof config);
     config.known.device = "cpu";
     config.known.log = Log::print;
     config.known.log_opaque = &log;
     CudaencDecoder *decoder;
     config.tail[39] = 1;
-    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config.known), CUDAENC_ERR_INVALID);
-    ck_assert(!decoder && has_line(log, "the configuration has members that libcudaenc"));
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, &config.known), CUDAENC_ERR_INVALID);
+    EXPECT(!decoder && has_line(log, "the configuration has members that libcudaenc"));
     log.lines.clear();
-    ck_assert_int_eq(cudaenc_decoder_open(&decoder, nullptr), CUDAENC_ERR_INVALID);
-    ck_assert(!decoder);
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, nullptr), CUDAENC_ERR_INVALID);
+    EXPECT(!decoder);
     config.known.codec = CUDAENC_CODEC_J2K;
     config.tail[39] = 0;
-    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config.known), CUDAENC_ERR_INVALID);
-    ck_assert(!decoder && has_line(log, "codec 1 is not decoded"));
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, &config.known), CUDAENC_ERR_INVALID);
+    EXPECT(!decoder && has_line(log, "codec 1 is not decoded"));
     log.lines.clear();
     config.known.codec = CUDAENC_CODEC_MJPEG;
-    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config.known), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, &config.known), CUDAENC_OK);
 
     Grown<CudaencPictureInfo> info{};
     info.known.struct_size = sizeof info;
     info.tail[0] = 1;
-    ck_assert_int_eq(cudaenc_decoder_read_header(decoder, jpeg.data(), jpeg.size(), &info.known), CUDAENC_OK);
-    ck_assert(info.known.struct_size == sizeof info && info.known.width == 20 && !info.tail[0]);
+    EXPECT_EQ(cudaenc_decoder_read_header(decoder, jpeg.data(), jpeg.size(), &info.known), CUDAENC_OK);
+    EXPECT(info.known.struct_size == sizeof info && info.known.width == 20 && !info.tail[0]);
     uint8_t samples[200];
     Grown<CudaencCodedPicture> coded{};
     coded.known.struct_size = sizeof coded;
@@ -217,15 +217,15 @@ START_TEST(later_decoders_are_taken) {
     coded.known.planes[0] = samples;
     coded.known.stride[0] = 20;
     coded.tail[0] = 1;
-    ck_assert_int_eq(cudaenc_decoder_submit(decoder, &coded.known), CUDAENC_ERR_INVALID);
-    ck_assert(has_line(log, "the coded picture has members"));
+    EXPECT_EQ(cudaenc_decoder_submit(decoder, &coded.known), CUDAENC_ERR_INVALID);
+    EXPECT(has_line(log, "the coded picture has members"));
     coded.tail[0] = 0;
-    ck_assert_int_eq(cudaenc_decoder_submit(decoder, &coded.known), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_decoder_submit(decoder, &coded.known), CUDAENC_OK);
     Grown<CudaencDecodedPicture> decoded{};
     decoded.known.struct_size = sizeof decoded;
     decoded.tail[0] = 1;
-    ck_assert_int_eq(cudaenc_decoder_wait(decoder, &decoded.known), CUDAENC_OK);
-    ck_assert(decoded.known.struct_size == sizeof decoded && !decoded.known.corrupt && !decoded.tail[0]);
+    EXPECT_EQ(cudaenc_decoder_wait(decoder, &decoded.known), CUDAENC_OK);
+    EXPECT(decoded.known.struct_size == sizeof decoded && !decoded.known.corrupt && !decoded.tail[0]);
     cudaenc_decoder_close(decoder);
     cudaenc_decoder_close(nullptr);
 }
@@ -249,40 +249,40 @@ START_TEST(null_is_refused_by_encoders) {
     Log log;
     const CudaencConfig config = make_config(gray(20, 10), "cpu", &log);
     CudaencSession *session;
-    ck_assert(refused(cudaenc_open(nullptr, &config), log, "session NULL is not allowed"));
-    ck_assert(refused(cudaenc_open(&session, nullptr), "config NULL is not allowed") && !session);
-    ck_assert(refused(cudaenc_config_init(nullptr, sizeof config, CUDAENC_CODEC_J2K), "config NULL"));
-    ck_assert(refused(cudaenc_j2k_init(nullptr, sizeof config.j2k), "options NULL"));
-    ck_assert(refused(cudaenc_mjpeg_init(nullptr, sizeof config.mjpeg), "options NULL"));
-    ck_assert(refused(cudaenc_h264_init(nullptr, sizeof config.h264), "options NULL"));
+    EXPECT(refused(cudaenc_open(nullptr, &config), log, "session NULL is not allowed"));
+    EXPECT(refused(cudaenc_open(&session, nullptr), "config NULL is not allowed") && !session);
+    EXPECT(refused(cudaenc_config_init(nullptr, sizeof config, CUDAENC_CODEC_J2K), "config NULL"));
+    EXPECT(refused(cudaenc_j2k_init(nullptr, sizeof config.j2k), "options NULL"));
+    EXPECT(refused(cudaenc_mjpeg_init(nullptr, sizeof config.mjpeg), "options NULL"));
+    EXPECT(refused(cudaenc_h264_init(nullptr, sizeof config.h264), "options NULL"));
     CudaencJ2kOptions options;
-    ck_assert(refused(cudaenc_j2k_init(&options, size_t{1} << 40), "struct_size 1099511627776 of options"));
+    EXPECT(refused(cudaenc_j2k_init(&options, size_t{1} << 40), "struct_size 1099511627776 of options"));
 
     const CudaencFrame frame{};
     CudaencPacket packet;
     CudaencStageTime time;
     size_t size = 1;
-    ck_assert(refused(cudaenc_submit(nullptr, &frame), "session NULL is not allowed"));
-    ck_assert(refused(cudaenc_receive(nullptr, &packet), "session NULL"));
-    ck_assert(refused(cudaenc_poll(nullptr, &packet), "session NULL"));
-    ck_assert(refused(cudaenc_wait(nullptr, &packet), "session NULL"));
-    ck_assert(refused(cudaenc_flush(nullptr), "session NULL"));
-    ck_assert(refused(cudaenc_async_depth(nullptr), "session NULL"));
-    ck_assert(refused(cudaenc_stage_times(nullptr, &time, 1), "session NULL"));
-    ck_assert(!*cudaenc_device_name(nullptr) && told("session NULL"));
-    ck_assert(!*cudaenc_summary(nullptr) && told("session NULL"));
-    ck_assert(!cudaenc_extradata(nullptr, &size) && !size && told("session NULL"));
+    EXPECT(refused(cudaenc_submit(nullptr, &frame), "session NULL is not allowed"));
+    EXPECT(refused(cudaenc_receive(nullptr, &packet), "session NULL"));
+    EXPECT(refused(cudaenc_poll(nullptr, &packet), "session NULL"));
+    EXPECT(refused(cudaenc_wait(nullptr, &packet), "session NULL"));
+    EXPECT(refused(cudaenc_flush(nullptr), "session NULL"));
+    EXPECT(refused(cudaenc_async_depth(nullptr), "session NULL"));
+    EXPECT(refused(cudaenc_stage_times(nullptr, &time, 1), "session NULL"));
+    EXPECT(!*cudaenc_device_name(nullptr) && told("session NULL"));
+    EXPECT(!*cudaenc_summary(nullptr) && told("session NULL"));
+    EXPECT(!cudaenc_extradata(nullptr, &size) && !size && told("session NULL"));
     cudaenc_close(nullptr);
     cudaenc_buffer_free(nullptr);
 
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
-    ck_assert(refused(cudaenc_submit(session, nullptr), log, "frame NULL is not allowed"));
-    ck_assert(refused(cudaenc_receive(session, nullptr), log, "packet NULL is not allowed"));
-    ck_assert(refused(cudaenc_poll(session, nullptr), log, "packet NULL"));
-    ck_assert(refused(cudaenc_wait(session, nullptr), log, "packet NULL"));
-    ck_assert(!cudaenc_extradata(session, nullptr) && refused(CUDAENC_ERR_INVALID, log, "size NULL is not allowed"));
-    ck_assert(refused(cudaenc_stage_times(session, nullptr, 1), log, "times NULL is not allowed with capacity 1"));
-    ck_assert_int_eq(cudaenc_stage_times(session, nullptr, 0), 0);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
+    EXPECT(refused(cudaenc_submit(session, nullptr), log, "frame NULL is not allowed"));
+    EXPECT(refused(cudaenc_receive(session, nullptr), log, "packet NULL is not allowed"));
+    EXPECT(refused(cudaenc_poll(session, nullptr), log, "packet NULL"));
+    EXPECT(refused(cudaenc_wait(session, nullptr), log, "packet NULL"));
+    EXPECT(!cudaenc_extradata(session, nullptr) && refused(CUDAENC_ERR_INVALID, log, "size NULL is not allowed"));
+    EXPECT(refused(cudaenc_stage_times(session, nullptr, 1), log, "times NULL is not allowed with capacity 1"));
+    EXPECT_EQ(cudaenc_stage_times(session, nullptr, 0), 0);
     cudaenc_close(session);
 }
 END_TEST
@@ -295,60 +295,60 @@ START_TEST(null_is_refused_by_decoders) {
     config.log = Log::print;
     config.log_opaque = &log;
     CudaencDecoder *decoder;
-    ck_assert(refused(cudaenc_decoder_open(nullptr, &config), log, "decoder NULL is not allowed"));
-    ck_assert(refused(cudaenc_decoder_open(&decoder, nullptr), "config NULL is not allowed") && !decoder);
-    ck_assert(refused(cudaenc_decoder_init(nullptr, sizeof config, CUDAENC_CODEC_MJPEG), "config NULL"));
+    EXPECT(refused(cudaenc_decoder_open(nullptr, &config), log, "decoder NULL is not allowed"));
+    EXPECT(refused(cudaenc_decoder_open(&decoder, nullptr), "config NULL is not allowed") && !decoder);
+    EXPECT(refused(cudaenc_decoder_init(nullptr, sizeof config, CUDAENC_CODEC_MJPEG), "config NULL"));
 
     const uint8_t data[2]{};
     CudaencPictureInfo info;
     const CudaencCodedPicture coded{};
     CudaencDecodedPicture picture;
     CudaencStageTime time;
-    ck_assert(refused(cudaenc_decoder_read_header(nullptr, data, 2, &info), "decoder NULL"));
-    ck_assert(refused(cudaenc_decoder_submit(nullptr, &coded), "decoder NULL"));
-    ck_assert(refused(cudaenc_decoder_receive(nullptr, &picture), "decoder NULL"));
-    ck_assert(refused(cudaenc_decoder_poll(nullptr, &picture), "decoder NULL"));
-    ck_assert(refused(cudaenc_decoder_wait(nullptr, &picture), "decoder NULL"));
-    ck_assert(refused(cudaenc_decoder_flush(nullptr), "decoder NULL"));
-    ck_assert(refused(cudaenc_decoder_async_depth(nullptr), "decoder NULL"));
-    ck_assert(refused(cudaenc_decoder_stage_times(nullptr, &time, 1), "decoder NULL"));
-    ck_assert(!*cudaenc_decoder_device_name(nullptr) && told("decoder NULL"));
-    ck_assert(!cudaenc_decoder_picture_size(nullptr, 2) && told("data NULL"));
+    EXPECT(refused(cudaenc_decoder_read_header(nullptr, data, 2, &info), "decoder NULL"));
+    EXPECT(refused(cudaenc_decoder_submit(nullptr, &coded), "decoder NULL"));
+    EXPECT(refused(cudaenc_decoder_receive(nullptr, &picture), "decoder NULL"));
+    EXPECT(refused(cudaenc_decoder_poll(nullptr, &picture), "decoder NULL"));
+    EXPECT(refused(cudaenc_decoder_wait(nullptr, &picture), "decoder NULL"));
+    EXPECT(refused(cudaenc_decoder_flush(nullptr), "decoder NULL"));
+    EXPECT(refused(cudaenc_decoder_async_depth(nullptr), "decoder NULL"));
+    EXPECT(refused(cudaenc_decoder_stage_times(nullptr, &time, 1), "decoder NULL"));
+    EXPECT(!*cudaenc_decoder_device_name(nullptr) && told("decoder NULL"));
+    EXPECT(!cudaenc_decoder_picture_size(nullptr, 2) && told("data NULL"));
     cudaenc_decoder_close(nullptr);
 
-    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
-    ck_assert(refused(cudaenc_decoder_read_header(decoder, nullptr, 2, &info), log, "data NULL is not allowed"));
-    ck_assert(refused(cudaenc_decoder_read_header(decoder, data, 2, nullptr), log, "info NULL is not allowed"));
-    ck_assert(refused(cudaenc_decoder_submit(decoder, nullptr), log, "coded NULL is not allowed"));
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+    EXPECT(refused(cudaenc_decoder_read_header(decoder, nullptr, 2, &info), log, "data NULL is not allowed"));
+    EXPECT(refused(cudaenc_decoder_read_header(decoder, data, 2, nullptr), log, "info NULL is not allowed"));
+    EXPECT(refused(cudaenc_decoder_submit(decoder, nullptr), log, "coded NULL is not allowed"));
     CudaencCodedPicture nothing{};
     nothing.size = 100;
-    ck_assert(refused(cudaenc_decoder_submit(decoder, &nothing), log, "data NULL of the coded picture"));
-    ck_assert(refused(cudaenc_decoder_receive(decoder, nullptr), log, "picture NULL is not allowed"));
-    ck_assert(refused(cudaenc_decoder_poll(decoder, nullptr), log, "picture NULL"));
-    ck_assert(refused(cudaenc_decoder_wait(decoder, nullptr), log, "picture NULL"));
-    ck_assert(refused(cudaenc_decoder_stage_times(decoder, nullptr, 3), log, "times NULL"));
+    EXPECT(refused(cudaenc_decoder_submit(decoder, &nothing), log, "data NULL of the coded picture"));
+    EXPECT(refused(cudaenc_decoder_receive(decoder, nullptr), log, "picture NULL is not allowed"));
+    EXPECT(refused(cudaenc_decoder_poll(decoder, nullptr), log, "picture NULL"));
+    EXPECT(refused(cudaenc_decoder_wait(decoder, nullptr), log, "picture NULL"));
+    EXPECT(refused(cudaenc_decoder_stage_times(decoder, nullptr, 3), log, "times NULL"));
     cudaenc_decoder_close(decoder);
     config.device_frames = 2;
-    ck_assert(refused(cudaenc_decoder_open(&decoder, &config), log, "device_frames 2 is not allowed"));
+    EXPECT(refused(cudaenc_decoder_open(&decoder, &config), log, "device_frames 2 is not allowed"));
 }
 END_TEST
 
 START_TEST(null_is_refused_for_formats) {
     CudaencFormat format;
     size_t row_bytes = 1, rows = 1;
-    ck_assert(refused(cudaenc_format_by_name(nullptr, "gray", 8, 8), "format NULL is not allowed"));
-    ck_assert(refused(cudaenc_format_by_name(&format, nullptr, 8, 8), "name NULL is not allowed"));
-    ck_assert(refused(cudaenc_format_by_name(&format, "gray7", 8, 8), "format 'gray7' is not known"));
-    ck_assert(refused(cudaenc_format_by_name(&format, "gray", 0, 8), "picture size 0x8 is not allowed"));
-    ck_assert(refused(cudaenc_plane_size(nullptr, 0, &row_bytes, &rows), "format NULL") && !row_bytes && !rows);
+    EXPECT(refused(cudaenc_format_by_name(nullptr, "gray", 8, 8), "format NULL is not allowed"));
+    EXPECT(refused(cudaenc_format_by_name(&format, nullptr, 8, 8), "name NULL is not allowed"));
+    EXPECT(refused(cudaenc_format_by_name(&format, "gray7", 8, 8), "format 'gray7' is not known"));
+    EXPECT(refused(cudaenc_format_by_name(&format, "gray", 0, 8), "picture size 0x8 is not allowed"));
+    EXPECT(refused(cudaenc_plane_size(nullptr, 0, &row_bytes, &rows), "format NULL") && !row_bytes && !rows);
     format = gray(8, 8);
-    ck_assert(refused(cudaenc_plane_size(&format, 0, nullptr, &rows), "row_bytes NULL"));
-    ck_assert(refused(cudaenc_plane_size(&format, 0, &row_bytes, nullptr), "rows NULL"));
-    ck_assert(refused(cudaenc_plane_size(&format, 1, &row_bytes, &rows), "plane 1 is not allowed"));
+    EXPECT(refused(cudaenc_plane_size(&format, 0, nullptr, &rows), "row_bytes NULL"));
+    EXPECT(refused(cudaenc_plane_size(&format, 0, &row_bytes, nullptr), "rows NULL"));
+    EXPECT(refused(cudaenc_plane_size(&format, 1, &row_bytes, &rows), "plane 1 is not allowed"));
     // Each thread has its own last error.
     std::string other = "none";
     std::thread([&] { other = cudaenc_last_error(); }).join();
-    ck_assert(other.empty() && told("plane 1"));
+    EXPECT(other.empty() && told("plane 1"));
 }
 END_TEST
 
@@ -371,7 +371,7 @@ START_TEST(formats_are_checked_for_all_codecs) {
             config.codec = codec;
             config.format.full_range = 1;
             CudaencSession *session;
-            ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
             cudaenc_close(session);
             config.format.*member = value;
             EXPECT(refused(cudaenc_open(&session, &config), log, line), "codec %d: %s", codec, line);
@@ -382,9 +382,9 @@ START_TEST(formats_are_checked_for_all_codecs) {
     CudaencConfig config = make_config(gray(16, 16), "cpu", &log);
     CudaencSession *session;
     config.device_packets = -1;
-    ck_assert(refused(cudaenc_open(&session, &config), log, "device_packets -1 is not allowed: it is 0 to 1"));
+    EXPECT(refused(cudaenc_open(&session, &config), log, "device_packets -1 is not allowed: it is 0 to 1"));
     config.device_frames = 3;
-    ck_assert(refused(cudaenc_open(&session, &config), log, "device_frames 3 is not allowed: it is 0 to 1"));
+    EXPECT(refused(cudaenc_open(&session, &config), log, "device_frames 3 is not allowed: it is 0 to 1"));
 }
 END_TEST
 
@@ -398,7 +398,7 @@ START_TEST(what_frames_bring_is_checked) {
         config.h264.timecodes = 1;
         config.h264.frame_rate_num = 25, config.h264.frame_rate_den = 1;
         CudaencSession *session;
-        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
         const Picture picture = make_picture(random, config.format);
         const CudaencFrame good = picture.frame();
         CudaencFrame frame = good;
@@ -449,7 +449,7 @@ START_TEST(what_frames_bring_is_checked) {
         frame.timecode = &after;
         if (codec == CUDAENC_CODEC_H264) refuses("timecode frames 25 is not allowed: it is 0 to 24");
         frame.timecode = &last;
-        ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
         cudaenc_close(session);
     }
 }
@@ -519,22 +519,22 @@ START_TEST(formats_have_names) {
     CudaencFormat format;
     for (const char *name : {"", "rgb", "gray11", "yuv420p8", "nv1", "nv120", "p010le", "gbrp10be", "rgb24 "})
         EXPECT(cudaenc_format_by_name(&format, name, 8, 8) == CUDAENC_ERR_INVALID && !format.planes, "'%s'", name);
-    ck_assert_int_eq(cudaenc_format_by_name(&format, nullptr, 8, 8), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_format_by_name(&format, nullptr, 8, 8), CUDAENC_ERR_INVALID);
     constexpr int longest = 1 << 30;
-    ck_assert_int_eq(cudaenc_format_by_name(&format, "gray", longest, longest), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_format_by_name(&format, "gray", longest, longest), CUDAENC_OK);
     const CudaencFormat zero{};
     for (const auto &[width, height] : {std::pair{0, 8}, {8, 0}, {-1, 8}, {longest + 1, 8}, {8, longest + 1}}) {
         std::memset(static_cast<void *>(&format), 0xEE, sizeof format);
-        ck_assert_int_eq(cudaenc_format_by_name(&format, "gray", width, height), CUDAENC_ERR_INVALID);
-        ck_assert(!std::memcmp(&format, &zero, sizeof zero));
+        EXPECT_EQ(cudaenc_format_by_name(&format, "gray", width, height), CUDAENC_ERR_INVALID);
+        EXPECT(!std::memcmp(&format, &zero, sizeof zero));
     }
     size_t row_bytes = 1, rows = 1;
-    ck_assert_int_eq(cudaenc_plane_size(&zero, 0, &row_bytes, &rows), CUDAENC_ERR_INVALID);
-    ck_assert(!row_bytes && !rows);
-    ck_assert_int_eq(cudaenc_format_by_name(&format, "gray", 8, 8), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_plane_size(&zero, 0, &row_bytes, &rows), CUDAENC_ERR_INVALID);
+    EXPECT(!row_bytes && !rows);
+    EXPECT_EQ(cudaenc_format_by_name(&format, "gray", 8, 8), CUDAENC_OK);
     row_bytes = rows = 1;
-    ck_assert_int_eq(cudaenc_plane_size(&format, -1, &row_bytes, &rows), CUDAENC_ERR_INVALID);
-    ck_assert(!row_bytes && !rows);
+    EXPECT_EQ(cudaenc_plane_size(&format, -1, &row_bytes, &rows), CUDAENC_ERR_INVALID);
+    EXPECT(!row_bytes && !rows);
 }
 END_TEST
 
@@ -543,8 +543,8 @@ START_TEST(reserved_members_are_zero) {
     CudaencConfig config = make_config(gray(8, 8), "cpu", &log);
     config.format.reserved[7] = 1;
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
-    ck_assert(has_line(log, "reserved 1 of the format"));
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+    EXPECT(has_line(log, "reserved 1 of the format"));
 }
 END_TEST
 
@@ -554,13 +554,13 @@ START_TEST(strides_are_checked) {
     const CudaencConfig config = make_config(gray(20, 10), "cpu", &log);
     Picture picture = make_picture(random, config.format);
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
     CudaencFrame frame = picture.frame();
     for (const ptrdiff_t stride : {0, 19, -19}) {
         log.lines.clear();
         frame.stride[0] = stride;
-        ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
-        ck_assert(has_line(log, "of plane 0 is not allowed: a row has 20 bytes"));
+        EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+        EXPECT(has_line(log, "of plane 0 is not allowed: a row has 20 bytes"));
     }
     cudaenc_close(session);
 }
@@ -584,24 +584,24 @@ START_TEST(a_ring_is_received_from_when_asked) {
     int output = -1;
     void *opaque;
     for (const Receive when : {Receive::when_due, Receive::when_done, Receive::now})
-        ck_assert_int_eq(ring.receive(output, opaque, when), CUDAENC_AGAIN);
+        EXPECT_EQ(ring.receive(output, opaque, when), CUDAENC_AGAIN);
     ring.submit(0, nullptr);
     ring.submit(0, nullptr);
-    ck_assert_int_eq(ring.receive(output, opaque, Receive::when_due), CUDAENC_AGAIN);
-    ck_assert_int_eq(ring.receive(output, opaque, Receive::when_done), CUDAENC_AGAIN);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::when_due), CUDAENC_AGAIN);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::when_done), CUDAENC_AGAIN);
     is_done = true;
-    ck_assert_int_eq(ring.receive(output, opaque, Receive::when_due), CUDAENC_AGAIN);
-    ck_assert_int_eq(ring.receive(output, opaque, Receive::when_done), CUDAENC_OK);
-    ck_assert_int_eq(output, 0);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::when_due), CUDAENC_AGAIN);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::when_done), CUDAENC_OK);
+    EXPECT_EQ(output, 0);
     is_done = false;
-    ck_assert_int_eq(ring.receive(output, opaque, Receive::now), CUDAENC_OK);
-    ck_assert_int_eq(output, 1);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::now), CUDAENC_OK);
+    EXPECT_EQ(output, 1);
     ring.submit(0, nullptr);
     ring.flush();
-    ck_assert_int_eq(ring.receive(output, opaque, Receive::when_done), CUDAENC_AGAIN);  // polling never waits
-    ck_assert_int_eq(ring.receive(output, opaque, Receive::when_due), CUDAENC_OK);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::when_done), CUDAENC_AGAIN);  // polling never waits
+    EXPECT_EQ(ring.receive(output, opaque, Receive::when_due), CUDAENC_OK);
     for (const Receive when : {Receive::when_due, Receive::when_done, Receive::now})
-        ck_assert_int_eq(ring.receive(output, opaque, when), CUDAENC_EOF);
+        EXPECT_EQ(ring.receive(output, opaque, when), CUDAENC_EOF);
 }
 END_TEST
 
@@ -628,10 +628,10 @@ START_TEST(packets_are_polled_and_waited_for) {
             }
             CudaencSession *session;
             CudaencPacket packet;
-            ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
             for (const Picture &picture : pictures) {
                 const CudaencFrame frame = picture.frame();
-                ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+                EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
             }
             cudaenc_flush(session);
             while (cudaenc_receive(session, &packet) == CUDAENC_OK) {
@@ -639,14 +639,14 @@ START_TEST(packets_are_polled_and_waited_for) {
                 cudaenc_buffer_free(packet.buffer);
             }
             cudaenc_close(session);
-            ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
             const auto expect_packet = [&](size_t i) {
                 const std::vector<uint8_t> bytes(packet.data, packet.data + packet.size);
                 EXPECT(bytes == expected[i], "%s: packet %zu of codec %d", device, i, codec);
                 cudaenc_buffer_free(packet.buffer);
             };
-            ck_assert_int_eq(cudaenc_poll(session, &packet), CUDAENC_AGAIN);
-            ck_assert_int_eq(cudaenc_wait(session, &packet), CUDAENC_AGAIN);
+            EXPECT_EQ(cudaenc_poll(session, &packet), CUDAENC_AGAIN);
+            EXPECT_EQ(cudaenc_wait(session, &packet), CUDAENC_AGAIN);
             const auto poll = [&](size_t i) {
                 int code;
                 while ((code = cudaenc_poll(session, &packet)) == CUDAENC_AGAIN) std::this_thread::yield();
@@ -655,24 +655,24 @@ START_TEST(packets_are_polled_and_waited_for) {
             };
             for (size_t i = 0; i < 2; i++) {
                 const CudaencFrame frame = pictures[i].frame();
-                ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+                EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
             }
             poll(0);
-            ck_assert_int_eq(cudaenc_wait(session, &packet), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_wait(session, &packet), CUDAENC_OK);
             expect_packet(1);
             for (size_t i = 2; i < 5; i++) {
                 const CudaencFrame frame = pictures[i].frame();
-                ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+                EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
             }
             poll(2);
             cudaenc_flush(session);
             poll(3);
-            ck_assert_int_eq(cudaenc_wait(session, &packet), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_wait(session, &packet), CUDAENC_OK);
             expect_packet(4);
-            ck_assert_int_eq(cudaenc_poll(session, &packet), CUDAENC_EOF);
-            ck_assert_int_eq(cudaenc_wait(session, &packet), CUDAENC_EOF);
+            EXPECT_EQ(cudaenc_poll(session, &packet), CUDAENC_EOF);
+            EXPECT_EQ(cudaenc_wait(session, &packet), CUDAENC_EOF);
             cudaenc_close(session);
-            ck_assert(log.lines.empty());
+            EXPECT(log.lines.empty());
         }
 }
 END_TEST
@@ -698,19 +698,19 @@ START_TEST(pictures_are_polled_and_waited_for) {
             config.threads = 2;
             config.stage_times = timed;
             CudaencDecoder *decoder;
-            ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
-            ck_assert_int_eq(cudaenc_decoder_async_depth(decoder), 3);
+            EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_decoder_async_depth(decoder), 3);
             config.async_depth = 0, config.threads = 6;
             CudaencDecoder *usual;
-            ck_assert_int_eq(cudaenc_decoder_open(&usual, &config), CUDAENC_OK);
-            ck_assert_int_eq(cudaenc_decoder_async_depth(usual), spec == "cpu" ? 9 : 4);
+            EXPECT_EQ(cudaenc_decoder_open(&usual, &config), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_decoder_async_depth(usual), spec == "cpu" ? 9 : 4);
             cudaenc_decoder_close(usual);
             const std::string name = cudaenc_decoder_device_name(decoder);
             EXPECT(spec == "cpu" ? name == "cpu, 2 threads" : name.starts_with(spec.substr(0, spec.find(':'))),
                    "%s: %s", spec.c_str(), name.c_str());
             CudaencDecodedPicture decoded;
-            ck_assert_int_eq(cudaenc_decoder_poll(decoder, &decoded), CUDAENC_AGAIN);
-            ck_assert_int_eq(cudaenc_decoder_wait(decoder, &decoded), CUDAENC_AGAIN);
+            EXPECT_EQ(cudaenc_decoder_poll(decoder, &decoded), CUDAENC_AGAIN);
+            EXPECT_EQ(cudaenc_decoder_wait(decoder, &decoded), CUDAENC_AGAIN);
             std::vector<uint8_t> planes[4];
             const auto submit = [&](std::vector<uint8_t> &plane) {
                 plane.assign(70 * 50, 0);
@@ -734,15 +734,15 @@ START_TEST(pictures_are_polled_and_waited_for) {
                 expect_picture(code, plane);
             };
             for (int round = 0; round < 2; round++) {  // a flush ends nothing
-                for (int i = 0; i < 3; i++) ck_assert_int_eq(submit(planes[i]), CUDAENC_OK);
-                ck_assert_int_eq(submit(planes[3]), CUDAENC_AGAIN);
+                for (int i = 0; i < 3; i++) EXPECT_EQ(submit(planes[i]), CUDAENC_OK);
+                EXPECT_EQ(submit(planes[3]), CUDAENC_AGAIN);
                 poll(planes[0]);
                 expect_picture(cudaenc_decoder_wait(decoder, &decoded), planes[1]);
-                ck_assert_int_eq(cudaenc_decoder_receive(decoder, &decoded), CUDAENC_AGAIN);
+                EXPECT_EQ(cudaenc_decoder_receive(decoder, &decoded), CUDAENC_AGAIN);
                 cudaenc_decoder_flush(decoder);
                 poll(planes[2]);
-                ck_assert_int_eq(cudaenc_decoder_poll(decoder, &decoded), CUDAENC_EOF);
-                ck_assert_int_eq(cudaenc_decoder_wait(decoder, &decoded), CUDAENC_EOF);
+                EXPECT_EQ(cudaenc_decoder_poll(decoder, &decoded), CUDAENC_EOF);
+                EXPECT_EQ(cudaenc_decoder_wait(decoder, &decoded), CUDAENC_EOF);
             }
             CudaencStageTime times[33];
             times[32].frames = -5;
@@ -751,8 +751,8 @@ START_TEST(pictures_are_polled_and_waited_for) {
             for (int i = 0; i < stages; i++)
                 EXPECT(*times[i].name && times[i].milliseconds >= 0 && times[i].frames == 6, "%s: %s, %d frames",
                        spec.c_str(), times[i].name, times[i].frames);
-            ck_assert_int_eq(cudaenc_decoder_stage_times(decoder, nullptr, 0), stages);
-            ck_assert_int_eq(times[32].frames, -5);
+            EXPECT_EQ(cudaenc_decoder_stage_times(decoder, nullptr, 0), stages);
+            EXPECT_EQ(times[32].frames, -5);
             cudaenc_decoder_close(decoder);
         }
 }

@@ -102,8 +102,7 @@ PrimitivesResult expected_result(const std::vector<uint32_t> &values, Grid grid,
 }
 
 void check_result(const PrimitivesResult &is, const PrimitivesResult &should) {
-#define SAME(field) \
-    ck_assert_msg(is.field == should.field, #field " of block %d, thread %d", should.block_x, should.thread)
+#define SAME(field) EXPECT(is.field == should.field, #field " of block %d, thread %d", should.block_x, should.thread)
     SAME(thread);
     SAME(block_x);
     SAME(block_y);
@@ -145,7 +144,7 @@ void check_result(const PrimitivesResult &is, const PrimitivesResult &should) {
     SAME(load4);
     SAME(load_if);
     SAME(load8);
-    ck_assert(!std::memcmp(is.load16, should.load16, sizeof is.load16));
+    EXPECT(!std::memcmp(is.load16, should.load16, sizeof is.load16));
 #undef SAME
 }
 
@@ -181,13 +180,13 @@ START_TEST(primitives_give_what_plain_code_gives) {
             should.block_sums += value & 0xff;
         }
         const PrimitivesCounters is = downloaded(*device, stream, counters)[0];
-        ck_assert(is.wide_sum == should.wide_sum && is.long_sum == should.long_sum);
-        ck_assert_uint_eq(is.sum, should.sum);
-        ck_assert_uint_eq(is.or_, should.or_);
-        ck_assert_uint_eq(is.max, should.max);
-        ck_assert_uint_eq(is.min, should.min);
-        ck_assert_uint_eq(is.tickets, should.tickets);
-        ck_assert_uint_eq(is.block_sums, should.block_sums);
+        EXPECT(is.wide_sum == should.wide_sum && is.long_sum == should.long_sum);
+        EXPECT_EQ(is.sum, should.sum);
+        EXPECT_EQ(is.or_, should.or_);
+        EXPECT_EQ(is.max, should.max);
+        EXPECT_EQ(is.min, should.min);
+        EXPECT_EQ(is.tickets, should.tickets);
+        EXPECT_EQ(is.block_sums, should.block_sums);
     }
 }
 END_TEST
@@ -227,10 +226,10 @@ START_TEST(kernels_are_timed) {
         device->begin();
         check_prefix_sum(device, 10000);
         const auto times = device->end();
-        ck_assert_uint_eq(times.size(), 2);
-        ck_assert_str_eq(times[0].kernel.c_str(), "prefix_sum_partials");
-        ck_assert_str_eq(times[1].kernel.c_str(), "prefix_sum_offsets");
-        for (const auto &[module, kernel, ms] : times) ck_assert(module == "compact" && ms > 0);
+        EXPECT_EQ(times.size(), 2);
+        EXPECT_EQ(times[0].kernel.c_str(), "prefix_sum_partials");
+        EXPECT_EQ(times[1].kernel.c_str(), "prefix_sum_offsets");
+        for (const auto &[module, kernel, ms] : times) EXPECT(module == "compact" && ms > 0);
     }
 }
 END_TEST
@@ -242,21 +241,21 @@ START_TEST(copies_and_fills_arrive) {
     std::vector<uint8_t> host(rows * 41);
     for (size_t i = 0; i < host.size(); ++i) host[i] = static_cast<uint8_t>(hash(static_cast<uint32_t>(i)));
     const DeviceArray<uint8_t> memory(device, rows * pitch);
-    ck_assert_uint_eq(reinterpret_cast<uintptr_t>(memory.data()) % 256, 0);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.data()) % 256, 0);
     for (const bool upside_down : {false, true}) {
         device->fill(stream, memory.data(), 0xa5, memory.bytes());
         const ptrdiff_t host_pitch = upside_down ? -41 : 41;
         const uint8_t *first = host.data() + (upside_down ? 41 * (rows - 1) : 0);
         device->upload_2d(stream, memory.data(), pitch, first, host_pitch, width, rows);
         auto *pinned = static_cast<uint8_t *>(device->alloc_pinned(memory.bytes()));
-        ck_assert_uint_eq(reinterpret_cast<uintptr_t>(pinned) % 256, 0);
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(pinned) % 256, 0);
         device->download(stream, pinned, memory.data(), memory.bytes());
         device->synchronize(stream);
         for (size_t y = 0; y < rows; ++y) {
             for (size_t x = 0; x < pitch; ++x) {
                 const uint8_t should =
                     x < width ? first[static_cast<ptrdiff_t>(y) * host_pitch + static_cast<ptrdiff_t>(x)] : 0xa5;
-                ck_assert_uint_eq(pinned[y * pitch + x], should);
+                EXPECT_EQ(pinned[y * pitch + x], should);
             }
         }
         device->free_pinned(pinned);
@@ -265,7 +264,7 @@ START_TEST(copies_and_fills_arrive) {
         uint8_t *to = back.data() + (upside_down ? 41 * (rows - 1) : 0);
         device->download_2d(stream, to, host_pitch, memory.data(), pitch, width, rows);
         device->synchronize(stream);
-        for (size_t i = 0; i < back.size(); ++i) ck_assert_uint_eq(back[i], i % 41 < width ? host[i] : 0x5a);
+        for (size_t i = 0; i < back.size(); ++i) EXPECT_EQ(back[i], i % 41 < width ? host[i] : 0x5a);
     }
     device->free(nullptr);
     device->free_pinned(nullptr);
@@ -284,14 +283,14 @@ START_TEST(events_order_and_time) {
     device->record(plain, first);
     device->wait(second, plain);
     const auto copy = downloaded(*device, second, a);
-    ck_assert(copy == values);
+    EXPECT(copy == values);
     device->wait_foreign(first, nullptr);
     device->record(end, first);
     device->synchronize(end);
-    ck_assert(device->elapsed_ms(begin, end) >= 0);
+    EXPECT(device->elapsed_ms(begin, end) >= 0);
     for (const Device::Event event : {begin, end, plain}) device->destroy_event(event);
-    ck_assert(!device->name().empty());
-    ck_assert_int_ge(device->multiprocessors(), 1);
+    EXPECT(!device->name().empty());
+    EXPECT(device->multiprocessors() >= 1);
 }
 END_TEST
 
@@ -301,7 +300,7 @@ std::string error_of(F f, int code) {
     try {
         f();
     } catch (const Error &e) {
-        ck_assert_int_eq(e.code, code);
+        EXPECT_EQ(e.code, code);
         return e.what();
     }
     return "";
@@ -325,8 +324,8 @@ START_TEST(graphs_run_again) {
         device->run(stream, graph);
         const auto copy = downloaded(*device, stream, to);
         for (size_t i = 0; i < 64; i++) {
-            ck_assert_uint_eq(copy[i], i < 32 ? run : 0xffffffffu);
-            ck_assert_uint_eq(pinned[i], run);
+            EXPECT_EQ(copy[i], i < 32 ? run : 0xffffffffu);
+            EXPECT_EQ(pinned[i], run);
         }
     }
     device->destroy_graph(graph);
@@ -343,15 +342,15 @@ START_TEST(graphs_run_again) {
             }
         },
         CUDAENC_ERR_INTERNAL);
-    ck_assert_str_eq(error.c_str(), "no work");
+    EXPECT_EQ(error.c_str(), "no work");
     device->fill(stream, to.data(), 0, to.bytes());
-    ck_assert(downloaded(*device, stream, to) == std::vector<uint32_t>(64, 0));
+    EXPECT(downloaded(*device, stream, to) == std::vector<uint32_t>(64, 0));
     device->free_pinned(pinned);
 }
 END_TEST
 
 void check_contains(const std::string &text, const std::string &part) {
-    ck_assert_msg(text.find(part) != std::string::npos, "\"%s\" is not in \"%s\"", part.c_str(), text.c_str());
+    EXPECT(text.find(part) != std::string::npos, "\"%s\" is not in \"%s\"", part.c_str(), text.c_str());
 }
 
 START_TEST(emulator_reports_broken_rules) {
@@ -381,12 +380,12 @@ START_TEST(emulator_reports_broken_rules) {
                 device->synchronize(Device::Stream{});
             },
             CUDAENC_ERR_INTERNAL);
-        ck_assert_msg(!error.empty(), "rule %d", c.rule);
+        EXPECT(!error.empty(), "rule %d", c.rule);
         check_contains(error, "kernel broken of primitives, block (");
         for (const std::string &part : c.parts) check_contains(error, part);
         // The device is as good as before.
         device->launch(nullptr, {3}, 64, BrokenParams{.rule = BrokenParams::none, .out = out.data()});
-        ck_assert(downloaded(*device, nullptr, out) == std::vector<uint32_t>(64, 1));
+        EXPECT(downloaded(*device, nullptr, out) == std::vector<uint32_t>(64, 1));
     }
     check_contains(error_of([&] { device->launch(nullptr, {1}, 65, BrokenParams{.rule = 0, .out = out.data()}); },
                             CUDAENC_ERR_INTERNAL),
@@ -418,10 +417,10 @@ START_TEST(emulator_reports_misuse) {
                    "unknown of primitives is not linked");
     const DeviceArray<uint32_t> array(device, 10);
     uint32_t word = 0;
-    ck_assert(!error_of([&] { device->download(nullptr, &word, array.data() + 10, 1); }, CUDAENC_ERR_INTERNAL).empty());
-    ck_assert(!error_of([&] { device->upload(nullptr, &word, &word, 4); }, CUDAENC_ERR_INTERNAL).empty());
+    EXPECT(!error_of([&] { device->download(nullptr, &word, array.data() + 10, 1); }, CUDAENC_ERR_INTERNAL).empty());
+    EXPECT(!error_of([&] { device->upload(nullptr, &word, &word, 4); }, CUDAENC_ERR_INTERNAL).empty());
     for (const char *spec : {"emu:", "emu:x", "emu:1x", "emu:-1", "emux", "emu:99999999999999999999999"}) {
-        ck_assert(!error_of([&] { open_emulator(spec); }, CUDAENC_ERR_INVALID).empty());
+        EXPECT(!error_of([&] { open_emulator(spec); }, CUDAENC_ERR_INVALID).empty());
     }
 }
 END_TEST
@@ -440,15 +439,15 @@ std::vector<uint32_t> order_of(const std::string &spec, std::vector<uint32_t> *g
 START_TEST(emulator_shuffles_and_poisons) {
     std::vector<uint32_t> garbage;
     const std::vector<uint32_t> one = order_of("emu:1", &garbage), two = order_of("emu:2", &garbage);
-    ck_assert(one != two);
-    ck_assert(std::set<uint32_t>(one.begin(), one.end()).size() == one.size());
-    ck_assert(!std::is_sorted(one.begin(), one.begin() + 128));
+    EXPECT(one != two);
+    EXPECT(std::set<uint32_t>(one.begin(), one.end()).size() == one.size());
+    EXPECT(!std::is_sorted(one.begin(), one.begin() + 128));
     bool blocks_in_order = true;
     for (size_t i = 128; i < one.size(); i += 128) blocks_in_order &= one[i] / 128 == one[0] / 128 + i / 128;
-    ck_assert(!blocks_in_order);
+    EXPECT(!blocks_in_order);
     // Every thread-block finds other garbage, though the one before it has left zeros.
-    ck_assert_uint_eq(std::set<uint32_t>(garbage.begin(), garbage.end()).size(), garbage.size());
-    ck_assert(std::find(garbage.begin(), garbage.end(), 0u) == garbage.end());
+    EXPECT_EQ(std::set<uint32_t>(garbage.begin(), garbage.end()).size(), garbage.size());
+    EXPECT(std::find(garbage.begin(), garbage.end(), 0u) == garbage.end());
 }
 END_TEST
 
@@ -472,7 +471,7 @@ START_TEST(emulator_serves_many_host_threads) {
         });
     }
     for (std::thread &thread : threads) thread.join();
-    for (const int n : good) ck_assert_int_eq(n, 50);
+    for (const int n : good) EXPECT_EQ(n, 50);
 }
 END_TEST
 
@@ -482,7 +481,7 @@ START_TEST(cuda_device_names_are_checked) {
     }
     // With a device or without, none has so many; without, the message says what is missing.
     const std::string error = error_of([] { open_cuda_device("cuda:9999", nullptr); }, CUDAENC_ERR_DEVICE);
-    ck_assert(!error.empty());
+    EXPECT(!error.empty());
 }
 END_TEST
 

@@ -38,7 +38,7 @@ void lose_context(const char *spec) {
         device->synchronize(Device::Stream{});
         ck_abort_msg("a fault was not noticed");
     } catch (const Error &e) {
-        ck_assert_int_eq(e.code, CUDAENC_ERR_DEVICE);
+        EXPECT_EQ(e.code, CUDAENC_ERR_DEVICE);
     }
 }
 
@@ -56,7 +56,7 @@ START_TEST(memory_that_runs_out_is_an_error) {
         for (size_t bytes : {size_t{1} << 30, size_t{1} << 26, size_t{1} << 22}) try {
                 for (;;) taken.emplace_back(device, bytes);
             } catch (const Error &e) {
-                ck_assert_int_eq(e.code, CUDAENC_ERR_MEMORY);
+                EXPECT_EQ(e.code, CUDAENC_ERR_MEMORY);
             }
         for (const CudaencCodec codec : kCodecs) {
             log.lines.clear();
@@ -85,9 +85,9 @@ START_TEST(a_lost_context_is_an_error) {
     for (const CudaencCodec codec : kCodecs) {
         const CudaencConfig config = config_of(codec, pictures[0].format, spec, &log);
         sessions.push_back(nullptr);
-        ck_assert_int_eq(cudaenc_open(&sessions.back(), &config), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_open(&sessions.back(), &config), CUDAENC_OK);
         const CudaencFrame frame = pictures[0].frame();
-        for (int i = 0; i < 2; i++) ck_assert_int_eq(cudaenc_submit(sessions.back(), &frame), CUDAENC_OK);
+        for (int i = 0; i < 2; i++) EXPECT_EQ(cudaenc_submit(sessions.back(), &frame), CUDAENC_OK);
     }
     lose_context(spec);
     log.lines.clear();
@@ -112,7 +112,7 @@ START_TEST(a_lost_context_is_an_error) {
     EXPECT(!log.lines.empty(), "nothing was said");
     CudaencConfig config = make_config(pictures[0].format, spec, &log);
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_DEVICE);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_DEVICE);
     config.device = "cpu";
     encode(config, pictures[0].frame());
 }
@@ -126,7 +126,7 @@ START_TEST(a_lost_gpu_leaves_another_process) {
         return spec.rfind("cuda", 0) == 0 && spec != lost;
     });
     const pid_t child = fork();
-    ck_assert_int_ge(child, 0);
+    EXPECT(child >= 0);
     if (!child) {
         lose_context(lost);
         _exit(EXIT_SUCCESS);
@@ -141,13 +141,13 @@ START_TEST(a_lost_gpu_leaves_another_process) {
         const auto expected = encode(config, frame);
         config.device = other->c_str();
         CudaencSession *session;
-        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
-        ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
         int status = 0;
-        if (codec == kCodecs[0]) ck_assert(waitpid(child, &status, 0) == child && status == EXIT_SUCCESS);
+        if (codec == kCodecs[0]) EXPECT(waitpid(child, &status, 0) == child && status == EXIT_SUCCESS);
         cudaenc_flush(session);
         CudaencPacket packet;
-        ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_receive(session, &packet), CUDAENC_OK);
         EXPECT(std::equal(packet.data, packet.data + packet.size, expected.begin(), expected.end()),
                "codec %d: other bytes", codec);
         cudaenc_buffer_free(packet.buffer);

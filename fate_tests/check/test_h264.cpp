@@ -373,8 +373,8 @@ END_TEST
 // initial_cpb_removal_delay is what D.2.2 and C.3 ask for.
 START_TEST(hrd) {
     // Numbers of 16 bits and a scale.
-    for (const int64_t units : {65535, 65536}) ck_assert_int_eq(h264::hrd_rate(units << 6), units << 6);
-    ck_assert_int_eq(h264::hrd_rate(65537 << 6), 65536 << 6);
+    for (const int64_t units : {65535, 65536}) EXPECT_EQ(h264::hrd_rate(units << 6), units << 6);
+    EXPECT_EQ(h264::hrd_rate(65537 << 6), 65536 << 6);
     Random random(300);
     Log log;
     const CudaencFormat format = make_h264_format(h264_inputs[0], 96, 80);
@@ -501,14 +501,14 @@ START_TEST(profiles_and_levels) {
     CudaencConfig config = make_h264_config(make_h264_format(h264_inputs[0], 8192, 4320), "cpu", &log);
     config.h264.qp = 0;
     config.h264.frame_rate_num = 120;
-    ck_assert_int_eq(h264::make_params(config.format, config.h264).sets.level_idc, 62);
+    EXPECT_EQ(h264::make_params(config.format, config.h264).sets.level_idc, 62);
     // SliceRate limits slices of narrow pictures, but in Baseline (A.3.3).
     config = make_h264_config(make_h264_format(h264_inputs[0], 640, 1088), "cpu", &log);
     config.h264.qp = 51;
     config.h264.level = 31;
     config.h264.slices = 68;
     config.h264.profile = CUDAENC_H264_CONSTRAINED_BASELINE;
-    ck_assert_int_eq(h264::make_params(config.format, config.h264).picture.slices, 68);
+    EXPECT_EQ(h264::make_params(config.format, config.h264).picture.slices, 68);
     config.h264.profile = CUDAENC_H264_MAIN;
     const std::string said = refusal(config);
     EXPECT(said.find("slices 68 is not allowed: level 3.1 has 1 to 45") == 0, "'%s'", said.c_str());

@@ -44,10 +44,10 @@ START_TEST(gains_are_as_said) {
     gains<8>(forward_transform, g8);
     const double odd = 289 / 32.0;
     const double want4[] = {4, 10, 4, 10}, want8[] = {8, odd, 5, odd, 8, odd, 5, odd};
-    for (int i = 0; i < 4; i++) ck_assert_double_eq(g4[i], want4[i]);
-    for (int i = 0; i < 8; i++) ck_assert_double_eq(g8[i], want8[i]);
+    for (int i = 0; i < 4; i++) EXPECT_EQ(g4[i], want4[i]);
+    for (int i = 0; i < 8; i++) EXPECT_EQ(g8[i], want8[i]);
     gains<4>(hadamard_transform, g4);
-    for (const double g : g4) ck_assert_double_eq(g, 4);
+    for (const double g : g4) EXPECT_EQ(g, 4);
 }
 END_TEST
 
@@ -85,11 +85,11 @@ END_TEST
 
 START_TEST(chroma_qp_is_table_8_15) {
     const int from_30[] = {29, 30, 31, 32, 32, 33, 34, 34, 35, 35, 36, 36, 37, 37, 37, 38, 38, 38, 39, 39, 39, 39};
-    for (int qp = -12; qp <= 51; qp++) ck_assert_int_eq(chroma_qp(qp, 10), (qp < 30 ? qp : from_30[qp - 30]) + 12);
-    ck_assert_int_eq(chroma_qp(51, 8), 39);
+    for (int qp = -12; qp <= 51; qp++) EXPECT_EQ(chroma_qp(qp, 10), (qp < 30 ? qp : from_30[qp - 30]) + 12);
+    EXPECT_EQ(chroma_qp(51, 8), 39);
     for (int qp = -12; qp <= 51; qp++)
         for (const int offset : {-4, 3, 4})
-            ck_assert_int_eq(chroma_qp(qp, 10, offset), chroma_qp(std::clamp(qp + offset, -12, 51), 10));
+            EXPECT_EQ(chroma_qp(qp, 10, offset), chroma_qp(std::clamp(qp + offset, -12, 51), 10));
 }
 END_TEST
 
@@ -188,11 +188,11 @@ START_TEST(quantiser_step_is_the_scale) {
         gains<8>(forward_transform, g8);
         for (int i = 0; i < 16; i++) {
             const double unit = std::sqrt(g4[i / 4] * g4[i % 4]) * step;  // the coefficient of level 1
-            ck_assert_double_eq_tol(unit * q.multiplier_4x4[i] / std::exp2(q.shift_4x4), 1, 0.04);
+            EXPECT(std::fabs(unit * q.multiplier_4x4[i] / std::exp2(q.shift_4x4) - (1)) < 0.04);
         }
         for (int i = 0; i < 64; i++) {
             const double unit = std::sqrt(g8[i / 8] * g8[i % 8]) * step;
-            ck_assert_double_eq_tol(unit * q.multiplier_8x8[i] / std::exp2(q.shift_8x8), 1, 0.06);
+            EXPECT(std::fabs(unit * q.multiplier_8x8[i] / std::exp2(q.shift_8x8) - (1)) < 0.06);
         }
     }
 }
@@ -235,13 +235,13 @@ START_TEST(satd_is_the_hadamard_sum) {
         MacroblockPredictions predictions;
         uint32_t costs_16x16[k16x16Modes] = {};
         rank_16x16({at, 40}, available, bit_depth, {p.source, 16}, predictions, costs_16x16);
-        ck_assert_uint_eq(costs_16x16[k16x16Vertical], all(16, 16, above));
-        ck_assert_uint_eq(costs_16x16[k16x16Horizontal], all(16, 16, left));
+        EXPECT_EQ(costs_16x16[k16x16Vertical], all(16, 16, above));
+        EXPECT_EQ(costs_16x16[k16x16Horizontal], all(16, 16, left));
         for (const int height : {8, 16}) {
             uint32_t costs[kChromaModes] = {};
             rank_chroma({at, 40}, available, bit_depth, height, {p.source, 16}, predictions, costs);
-            ck_assert_uint_eq(costs[kChromaVertical], all(8, height, above));
-            ck_assert_uint_eq(costs[kChromaHorizontal], all(8, height, left));
+            EXPECT_EQ(costs[kChromaVertical], all(8, height, above));
+            EXPECT_EQ(costs[kChromaHorizontal], all(8, height, left));
         }
         Predictions<4> four;
         uint32_t costs_4x4[kModes] = {}, costs_8x8[kModes] = {};
@@ -251,8 +251,8 @@ START_TEST(satd_is_the_hadamard_sum) {
         for (int mode = 0; mode < kModes; mode++) {
             const auto in_4x4 = [&](int x, int y) { return int{four.of_mode[mode][4 * y + x]}; };
             const auto in_8x8 = [&](int x, int y) { return int{eight.of_mode[mode][8 * y + x]}; };
-            ck_assert_uint_eq(costs_4x4[mode], satd(0, 0, 4, in_4x4) / 2);
-            ck_assert_uint_eq(costs_8x8[mode], satd(0, 0, 8, in_8x8) / 4);
+            EXPECT_EQ(costs_4x4[mode], satd(0, 0, 4, in_4x4) / 2);
+            EXPECT_EQ(costs_8x8[mode], satd(0, 0, 8, in_8x8) / 4);
         }
     }
 }

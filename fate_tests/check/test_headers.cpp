@@ -84,7 +84,7 @@ START_TEST(steps_that_frames_choose) {
                 o.pred = CUDAENC_J2K_DWT97, o.cblk_style = CUDAENC_J2K_HT;
                 o.quality = quality, o.levels = levels, o.guard_bits = 1, o.frame_bytes = 1000;
                 const j2k::Params p = j2k::make_params(make_format(64, 64, 3, depth, true, CUDAENC_COLOR_RGB), o);
-                ck_assert(p.frame_steps);
+                EXPECT(p.frame_steps);
                 for (const auto &bands : p.quantisers)
                     for (size_t b = 0; b < static_cast<size_t>(3 * levels + 1); b++) {
                         const uint32_t told = bands[b].told();
@@ -295,7 +295,7 @@ START_TEST(metadata_of_jp2) {
     char path[] = "/tmp/metadata-XXXXXX";
     const int file = mkstemp(path);
     const std::string text = "\x1C of a file, <rdf:RDF/>";
-    ck_assert_int_eq(write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    EXPECT_EQ(write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
     close(file);
     Log log;
     CudaencConfig config = make_config(format, "cpu", &log);
@@ -307,7 +307,7 @@ START_TEST(metadata_of_jp2) {
         for (auto at = packet.begin(); (at = std::search(at, packet.end(), text.begin(), text.end())) != packet.end();
              at++)
             found++;
-        ck_assert_uint_eq(found, times);
+        EXPECT_EQ(found, times);
         if (frame.xmp) frame.iptc = iim.data(), frame.iptc_size = iim.size();
         frame.xmp = xmp.data(), frame.xmp_size = xmp.size();
     }
@@ -318,7 +318,7 @@ START_TEST(metadata_of_jp2) {
     frame.xmp = large.data(), frame.xmp_size = large.size();
     CudaencSession *session;
     CudaencPacket packet;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
     int code = cudaenc_submit(session, &frame);
     if (code == CUDAENC_OK) code = cudaenc_wait(session, &packet);
     EXPECT(code == CUDAENC_ERR_INVALID && log.lines.size() == 1 &&
@@ -359,7 +359,7 @@ START_TEST(levels_of_profiles) {
             j2k::make_params(make_format(c.width, c.height, c.components, 10, false, CUDAENC_COLOR_GRAY), o);
         EXPECT(p.rsiz == c.rsiz, "profile %d, %dx%d, %d/s, %lld bits/s: Rsiz %04x, not %04x", c.profile, c.width,
                c.height, c.fps, static_cast<long long>(c.bit_rate), p.rsiz, c.rsiz);
-        ck_assert_uint_eq(p.limits.frame, static_cast<uint64_t>(c.megabits) * 125000 / static_cast<uint64_t>(c.fps));
+        EXPECT_EQ(p.limits.frame, static_cast<uint64_t>(c.megabits) * 125000 / static_cast<uint64_t>(c.fps));
     }
     // Above these SMPTE ST 2067-21 has no level of the profile.
     for (const auto &[profile, highest] : {std::pair{CUDAENC_J2K_IMF_2K, 6},
@@ -431,18 +431,18 @@ START_TEST(fillers_have_their_size) {
     p.least_bytes = 400000;
     for (const uint64_t lack : {1, 6, 7, 65537, 65538, 65543, 65544, 131075, 399000}) {
         const std::vector<uint8_t> filler = j2k::make_filler(p, p.least_bytes - lack);
-        ck_assert_uint_eq(filler.size(), std::max<uint64_t>(lack, 7));
+        EXPECT_EQ(filler.size(), std::max<uint64_t>(lack, 7));
         size_t at = 0;
         while (at < filler.size()) {
             Reader segment(filler.data() + at, filler.size() - at);
-            ck_assert_uint_eq(segment.get(2), j2k::kCom);
+            EXPECT_EQ(segment.get(2), j2k::kCom);
             const size_t size = segment.get(2);
             EXPECT(size >= 5, "a segment of %zu bytes", size);
             at += 2 + size;
         }
-        ck_assert_uint_eq(at, filler.size());
+        EXPECT_EQ(at, filler.size());
     }
-    ck_assert(j2k::make_filler(p, p.least_bytes).empty());
+    EXPECT(j2k::make_filler(p, p.least_bytes).empty());
 }
 END_TEST
 
@@ -463,7 +463,7 @@ START_TEST(boxes_of_huge_codestreams) {
         j2k::check_tile_part_length(0x100000000);
         ck_abort_msg("a tile-part of 4 GiB");
     } catch (const Error &e) {
-        ck_assert_int_eq(e.code, CUDAENC_ERR_UNSUPPORTED);
+        EXPECT_EQ(e.code, CUDAENC_ERR_UNSUPPORTED);
     }
 }
 END_TEST
@@ -497,13 +497,13 @@ START_TEST(many_tiles_and_packets) {
         const CudaencFrame frame = picture.frame();
         const auto packet = encode(config, frame);
         const Parsed parsed = parse(packet, config, frame);
-        ck_assert_uint_eq(parsed.tiles, k.tiles);
-        ck_assert_uint_eq(parsed.packets, k.packets);
-        ck_assert_uint_eq(parsed.tlm_segments, k.tlm_segments);
-        ck_assert_uint_eq(parsed.plt_segments, k.plt_segments);
+        EXPECT_EQ(parsed.tiles, k.tiles);
+        EXPECT_EQ(parsed.packets, k.packets);
+        EXPECT_EQ(parsed.tlm_segments, k.tlm_segments);
+        EXPECT_EQ(parsed.plt_segments, k.plt_segments);
         if (!k.device) continue;
         config.device = k.device;
-        ck_assert(encode(config, frame) == packet);
+        EXPECT(encode(config, frame) == packet);
     }
 }
 END_TEST

@@ -52,7 +52,7 @@ std::vector<Plane> planes_of(const Picture &picture, bool to_ycbcr) {
 // Every block with samples has the levels that A.3.3 and A.3.4 ask for, of which the trellis may make AC levels 0 or
 // one less; blocks without repeat the DC before.
 void check_levels(const JpegDecoder &jpeg, const std::vector<Plane> &planes, bool trellis, const std::string &what) {
-    ck_assert_uint_eq(jpeg.components.size(), planes.size());
+    EXPECT_EQ(jpeg.components.size(), planes.size());
     for (size_t c = 0; c < planes.size(); c++) {
         const auto &component = jpeg.components[c];
         EXPECT(component.width == planes[c].width && component.height == planes[c].height, "%s: component %zu is %dx%d",
@@ -222,8 +222,8 @@ START_TEST(matrices) {
     config.mjpeg.luma_matrix = nullptr;
     config.mjpeg.quality = 75;
     jpeg = check_stream(config, picture, "chroma matrix");
-    ck_assert_int_eq(jpeg.divisors[0][0], 8);
-    ck_assert_int_eq(jpeg.divisors[1][0], 128);
+    EXPECT_EQ(jpeg.divisors[0][0], 8);
+    EXPECT_EQ(jpeg.divisors[1][0], 128);
 }
 END_TEST
 
@@ -335,7 +335,7 @@ START_TEST(threads_and_depths) {
                     config.threads = threads;
                     config.async_depth = depth;
                     CudaencSession *session;
-                    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+                    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
                     size_t received = 0;
                     const auto receive = [&] {
                         CudaencPacket packet;
@@ -350,13 +350,12 @@ START_TEST(threads_and_depths) {
                     };
                     for (size_t i = 0; i < 2 * pictures.size(); i++) {
                         const CudaencFrame frame = pictures[i % pictures.size()].frame();
-                        while (cudaenc_submit(session, &frame) == CUDAENC_AGAIN)
-                            ck_assert_int_eq(receive(), CUDAENC_OK);
+                        while (cudaenc_submit(session, &frame) == CUDAENC_AGAIN) EXPECT_EQ(receive(), CUDAENC_OK);
                     }
                     cudaenc_flush(session);
                     while (receive() != CUDAENC_EOF) {
                     }
-                    ck_assert_uint_eq(received, 2 * pictures.size());
+                    EXPECT_EQ(received, 2 * pictures.size());
                     cudaenc_close(session);
                 }
         }
@@ -488,9 +487,9 @@ START_TEST(defaults) {
     CudaencConfig config;
     cudaenc_config_defaults(&config, CUDAENC_CODEC_MJPEG);
     const CudaencMjpegOptions &o = config.mjpeg;
-    ck_assert(o.quality == 90 && o.quality_min == 1 && o.quality_max == 100 &&
-              o.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL && !o.restart_interval && !o.mct);
-    ck_assert(!o.luma_matrix && !o.chroma_matrix && !o.frame_bytes && !o.comment);
+    EXPECT(o.quality == 90 && o.quality_min == 1 && o.quality_max == 100 &&
+           o.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL && !o.restart_interval && !o.mct);
+    EXPECT(!o.luma_matrix && !o.chroma_matrix && !o.frame_bytes && !o.comment);
 }
 END_TEST
 

@@ -160,7 +160,7 @@ START_TEST(zigzag_walks_the_diagonals) {
         EXPECT(e == d || e == d + 1, "place %d", k);
         if (e == d) EXPECT((b / 8 - a / 8) == (d & 1 ? 1 : -1), "place %d", k);
     }
-    for (int k = 0; k < 64; k++) ck_assert_int_eq(zigzag_place(kZigzag[k]), k);
+    for (int k = 0; k < 64; k++) EXPECT_EQ(zigzag_place(kZigzag[k]), k);
 }
 END_TEST
 

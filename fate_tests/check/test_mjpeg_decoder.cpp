@@ -172,11 +172,11 @@ START_TEST(samples) {
         EXPECT(decoded.code == CUDAENC_OK && !decoded.corrupt, "%s: %d, corrupt %d", what.c_str(), decoded.code,
                decoded.corrupt);
         const JpegDecoder reference(packet.data(), packet.size());
-        ck_assert_uint_eq(decoded.planes.size(), reference.components.size());
+        EXPECT_EQ(decoded.planes.size(), reference.components.size());
         for (size_t c = 0; c < decoded.planes.size(); c++) {
             const Plane &plane = decoded.planes[c];
             const std::vector<double> samples = reference.samples(static_cast<int>(c));
-            ck_assert_uint_eq(samples.size(), static_cast<size_t>(plane.width * plane.height));
+            EXPECT_EQ(samples.size(), static_cast<size_t>(plane.width * plane.height));
             for (int y = 0; y < plane.height; y++)
                 for (int x = 0; x < plane.width; x++) {
                     const double is = std::clamp(samples[static_cast<size_t>(y * plane.width + x)], 0.0, 255.0);
@@ -307,8 +307,8 @@ START_TEST(reduced_sizes) {
     for (int lowres = 1; lowres <= 3; lowres++) {
         DecoderOf cpu("cpu", lowres), device(first_device(), lowres);
         const Outcome ours = decode(cpu, packet);
-        ck_assert_int_eq(ours.format.width, (77 + (1 << lowres) - 1) >> lowres);
-        ck_assert_int_eq(ours.format.height, (61 + (1 << lowres) - 1) >> lowres);
+        EXPECT_EQ(ours.format.width, (77 + (1 << lowres) - 1) >> lowres);
+        EXPECT_EQ(ours.format.height, (61 + (1 << lowres) - 1) >> lowres);
         EXPECT(ours.same(decode(device, packet)), "lowres %d", lowres);
         if (lowres < 3) continue;
         for (size_t c = 0; c < ours.planes.size(); c++) {
@@ -317,8 +317,8 @@ START_TEST(reduced_sizes) {
                 for (int x = 0; x < ours.planes[c].width; x++) {
                     const double dc =
                         component.block(x, y)[0] * reference.divisors[static_cast<size_t>(component.tq)][0];
-                    ck_assert_int_eq(ours.planes[c].at(x, y),
-                                     std::clamp(static_cast<int>(std::floor(dc / 8 + 128.5)), 0, 255));
+                    EXPECT_EQ(ours.planes[c].at(x, y),
+                              std::clamp(static_cast<int>(std::floor(dc / 8 + 128.5)), 0, 255));
                 }
         }
     }
@@ -347,7 +347,7 @@ START_TEST(pictures_in_flight) {
             cudaenc_decoder_flush(many.decoder);
             while (received < packets.size()) finish(many, flights[received++]);
             CudaencDecodedPicture none;
-            ck_assert_int_eq(cudaenc_decoder_receive(many.decoder, &none), CUDAENC_EOF);
+            EXPECT_EQ(cudaenc_decoder_receive(many.decoder, &none), CUDAENC_EOF);
             for (size_t i = 0; i < packets.size(); i++)
                 EXPECT(flights[i].outcome.same(decode(one, packets[i])), "%s: packet %zu", spec.c_str(), i);
         }
@@ -430,7 +430,7 @@ START_TEST(every_device_call_may_fail) {
         if (!lost) break;
         reached++;
     }
-    ck_assert_int_gt(reached, 7 * 8);
+    EXPECT(reached > 7 * 8);
 }
 END_TEST
 
@@ -457,10 +457,10 @@ START_TEST(shared_launches) {
         const auto timed = std::make_shared<TimedDevice>(device);
         Ring<Decoder> ring = open_ring(timed);
         timed->begin();
-        ck_assert_int_eq(decode_packets(ring, packets, expected), 0);
+        EXPECT_EQ(decode_packets(ring, packets, expected), 0);
         std::map<std::string, int> launches;
         for (const auto &launch : timed->end()) launches[launch.kernel]++;
-        ck_assert_uint_eq(launches.size(), 5);
+        EXPECT_EQ(launches.size(), 5);
         for (const auto &[kernel, count] : launches) EXPECT(count == kLaunches, "%d of %s", count, kernel.c_str());
     }
     int most = 0;
@@ -474,7 +474,7 @@ START_TEST(shared_launches) {
         EXPECT(decode_packets(ring, packets, expected) == 0, "a packet is lost after call %d", call);
         most = std::max(most, lost);
     }
-    ck_assert_int_eq(most, kShare);
+    EXPECT_EQ(most, kShare);
 }
 END_TEST
 
@@ -518,15 +518,15 @@ START_TEST(several_pictures) {
                "%zu bytes of a picture of %zu", size, picture.size());
         packet.erase(packet.begin(), packet.begin() + static_cast<ptrdiff_t>(size));
     }
-    ck_assert_uint_eq(cudaenc_decoder_picture_size(packet.data(), packet.size()), 0);
+    EXPECT_EQ(cudaenc_decoder_picture_size(packet.data(), packet.size()), 0);
     for (size_t size = 0; size < progressive.size(); size++)
-        ck_assert_uint_eq(cudaenc_decoder_picture_size(progressive.data(), size), size);
+        EXPECT_EQ(cudaenc_decoder_picture_size(progressive.data(), size), size);
     Bytes marked = progressive;
     const uint8_t tem[] = {0xFF, 0x01};  // which has no length
     marked.insert(marked.begin() + 2, tem, tem + 2);
     const size_t first = marked.size();
     marked.insert(marked.end(), progressive.begin(), progressive.end());
-    ck_assert_uint_eq(cudaenc_decoder_picture_size(marked.data(), marked.size()), first);
+    EXPECT_EQ(cudaenc_decoder_picture_size(marked.data(), marked.size()), first);
 }
 END_TEST
 
@@ -604,7 +604,7 @@ START_TEST(segments_before_the_frame) {
         }
         CudaencPictureInfo info;
         info.struct_size = sizeof info;
-        ck_assert_int_eq(cudaenc_decoder_read_header(cpu.decoder, packet.data(), packet.size(), &info), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_decoder_read_header(cpu.decoder, packet.data(), packet.size(), &info), CUDAENC_OK);
         return info;
     };
     const auto exif = [](char orientation) {
@@ -613,10 +613,10 @@ START_TEST(segments_before_the_frame) {
     const auto chunk = [](char number, char count) { return "\xE2ICC_PROFILE\0"s + number + count + "part"; };
     DecoderOf cpu("cpu");
     Bytes packet;
-    ck_assert_int_eq(read({exif(6), exif(3)}, cpu, packet).orientation, 6);
-    ck_assert_uint_eq(read({chunk(2, 2), chunk(1, 2)}, cpu, packet).icc_profile_size, 8);
-    ck_assert_uint_eq(read({chunk(1, 2), chunk(3, 2)}, cpu, packet).icc_profile_size, 0);
-    ck_assert_uint_eq(read({chunk(1, 2), chunk(2, 3)}, cpu, packet).icc_profile_size, 0);
+    EXPECT_EQ(read({exif(6), exif(3)}, cpu, packet).orientation, 6);
+    EXPECT_EQ(read({chunk(2, 2), chunk(1, 2)}, cpu, packet).icc_profile_size, 8);
+    EXPECT_EQ(read({chunk(1, 2), chunk(3, 2)}, cpu, packet).icc_profile_size, 0);
+    EXPECT_EQ(read({chunk(1, 2), chunk(2, 3)}, cpu, packet).icc_profile_size, 0);
 }
 END_TEST
 
@@ -729,12 +729,12 @@ START_TEST(refusals) {
     CudaencDecoderConfig options;
     cudaenc_decoder_defaults(&options, CUDAENC_CODEC_J2K);
     CudaencDecoder *decoder;
-    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &options), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, &options), CUDAENC_ERR_INVALID);
     cudaenc_decoder_defaults(&options, CUDAENC_CODEC_MJPEG);
     options.lowres = 4;
-    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &options), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, &options), CUDAENC_ERR_INVALID);
     options.struct_size--;
-    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &options), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, &options), CUDAENC_ERR_INVALID);
 }
 END_TEST
 

@@ -75,9 +75,9 @@ START_TEST(components) {
         EXPECT(k.id == "RGB"[c] && k.h == 1 && k.v == 1 && k.tq == 0 && k.dc == 0 && k.ac == 0, "component %zu", c);
     }
     const JpegDecoder gray = Stream(kGray).decode();
-    ck_assert(gray.components.size() == 1 && gray.components[0].h == 1 && gray.components[0].v == 1);
+    EXPECT(gray.components.size() == 1 && gray.components[0].h == 1 && gray.components[0].v == 1);
     const JpegDecoder wide = Stream(kYuv410).decode();
-    ck_assert(wide.components[0].h == 4 && wide.components[0].v == 4 && wide.components[2].h == 1);
+    EXPECT(wide.components[0].h == 4 && wide.components[0].v == 4 && wide.components[2].h == 1);
 }
 END_TEST
 
@@ -90,7 +90,7 @@ START_TEST(jfif) {
         s.frame.sample_aspect_num = ratio[0], s.frame.sample_aspect_den = ratio[1];
         const JpegDecoder jpeg = s.decode();
         const auto app0 = segments_of(jpeg, 0xE0);
-        ck_assert_uint_eq(app0.size(), 1);
+        EXPECT_EQ(app0.size(), 1);
         const std::vector<uint8_t> expected = {'J',
                                                'F',
                                                'I',
@@ -114,23 +114,23 @@ START_TEST(adobe) {
     Stream s(kRgb);
     JpegDecoder jpeg = s.decode();
     const std::vector<uint8_t> expected = {'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 0};
-    ck_assert_uint_eq(segments_of(jpeg, 0xEE).size(), 1);
+    EXPECT_EQ(segments_of(jpeg, 0xEE).size(), 1);
     EXPECT(segments_of(jpeg, 0xEE)[0]->data == expected, "APP14");
-    ck_assert(segments_of(jpeg, 0xE0).empty());
-    ck_assert(segments_of(jpeg, 0xE1).empty());
+    EXPECT(segments_of(jpeg, 0xE0).empty());
+    EXPECT(segments_of(jpeg, 0xE1).empty());
     s.frame.sample_aspect_num = 16, s.frame.sample_aspect_den = 11;  // EXIF's densities, as JFIF has no place here
     jpeg = s.decode();
-    ck_assert_uint_eq(segments_of(jpeg, 0xE1).size(), 1);
+    EXPECT_EQ(segments_of(jpeg, 0xE1).size(), 1);
     const std::vector<uint8_t> &exif = segments_of(jpeg, 0xE1)[0]->data;
     const Exif tiff({exif.data() + 6, exif.size() - 6});
-    ck_assert(tiff.number(Exif::kResolutionUnit) == 1 && tiff.rational(Exif::kXResolution)->numerator == 11 &&
-              tiff.rational(Exif::kYResolution)->numerator == 16);
+    EXPECT(tiff.number(Exif::kResolutionUnit) == 1 && tiff.rational(Exif::kXResolution)->numerator == 11 &&
+           tiff.rational(Exif::kYResolution)->numerator == 16);
     const std::vector<uint8_t> packet = encode_jpeg(s.config, s.frame);
     const mjpeg::CodedStream read = mjpeg::read_stream(packet, mjpeg::StreamPart::header);
-    ck_assert(read.metadata.density_num == 16 && read.metadata.density_den == 11);
+    EXPECT(read.metadata.density_num == 16 && read.metadata.density_den == 11);
     s.config.mjpeg.mct = 1;
     jpeg = s.decode();
-    ck_assert(segments_of(jpeg, 0xEE).empty() && segments_of(jpeg, 0xE0).size() == 1 && jpeg.components[1].tq == 1);
+    EXPECT(segments_of(jpeg, 0xEE).empty() && segments_of(jpeg, 0xE0).size() == 1 && jpeg.components[1].tq == 1);
 }
 END_TEST
 
@@ -140,20 +140,20 @@ START_TEST(comments) {
         return std::string(segment->data.begin(), segment->data.end());
     };
     JpegDecoder jpeg = s.decode();
-    ck_assert_uint_eq(segments_of(jpeg, 0xFE).size(), 1);
+    EXPECT_EQ(segments_of(jpeg, 0xFE).size(), 1);
     EXPECT(text(segments_of(jpeg, 0xFE)[0]).rfind("cudaenc ", 0) == 0, "the library's name");
     s.config.mjpeg.comment = "";
-    ck_assert(segments_of(s.decode(), 0xFE).empty());
+    EXPECT(segments_of(s.decode(), 0xFE).empty());
     s.config.mjpeg.comment = "a comment";
     s.config.format.full_range = 0;
     jpeg = s.decode();
-    ck_assert_uint_eq(segments_of(jpeg, 0xFE).size(), 2);
+    EXPECT_EQ(segments_of(jpeg, 0xFE).size(), 2);
     EXPECT(text(segments_of(jpeg, 0xFE)[0]) == "a comment", "the comment");
     EXPECT(text(segments_of(jpeg, 0xFE)[1]) == std::string("CS=ITU601", 10), "limited range");
     Stream rgb(kRgb);
     rgb.config.mjpeg.comment = "";
     rgb.config.format.full_range = 0;
-    ck_assert(segments_of(rgb.decode(), 0xFE).empty());
+    EXPECT(segments_of(rgb.decode(), 0xFE).empty());
 }
 END_TEST
 
@@ -186,7 +186,7 @@ START_TEST(icc_profiles) {
     large.frame.icc_profile = profile.data(), large.frame.icc_profile_size = profile.size();
     const std::vector<uint8_t> expected = encode_jpeg(large.config, large.frame);
     large.config.device = "emu";
-    ck_assert(encode_jpeg(large.config, large.frame) == expected);
+    EXPECT(encode_jpeg(large.config, large.frame) == expected);
     // Of other colours.
     for (const int format : {kGray, kYuv444, kRgb})
         for (const char *space : {"RGB ", "GRAY", "CMYK"}) {
@@ -197,10 +197,9 @@ START_TEST(icc_profiles) {
             Warnings warnings;
             s.config.log = Warnings::print, s.config.log_opaque = &warnings;
             EXPECT(segments_of(s.decode(), 0xE2).size() == fits, "a profile of %s in format %d", space, format);
-            ck_assert_uint_eq(warnings.lines.size(), !fits);
+            EXPECT_EQ(warnings.lines.size(), !fits);
             if (!fits)
-                ck_assert(warnings.lines[0].find(format_string("its colour space is '%s'", space)) !=
-                          std::string::npos);
+                EXPECT(warnings.lines[0].find(format_string("its colour space is '%s'", space)) != std::string::npos);
         }
     for (const char *device : {"cpu", "emu"}) {  // zeros
         Stream s(kYuv420);
@@ -209,8 +208,8 @@ START_TEST(icc_profiles) {
         const std::vector<uint8_t> zeros(100);
         s.frame.icc_profile = zeros.data(), s.frame.icc_profile_size = zeros.size();
         EXPECT(segments_of(s.decode(), 0xE2).empty(), "a profile of zeros");
-        ck_assert_str_eq(warnings.lines.at(0).c_str(),
-                         "the frame's ICC profile of 100 bytes is left out: its header alone has 128 (said once)");
+        EXPECT_EQ(warnings.lines.at(0).c_str(),
+                  "the frame's ICC profile of 100 bytes is left out: its header alone has 128 (said once)");
     }
 }
 END_TEST
@@ -220,7 +219,7 @@ START_TEST(exif) {
     std::vector<uint8_t> data = {'I', 'I', 42, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     s.frame.exif = data.data(), s.frame.exif_size = data.size();
     const JpegDecoder jpeg = s.decode();
-    ck_assert_uint_eq(segments_of(jpeg, 0xE1).size(), 1);
+    EXPECT_EQ(segments_of(jpeg, 0xE1).size(), 1);
     std::vector<uint8_t> expected = {'E', 'x', 'i', 'f', 0, 0};
     expected.insert(expected.end(), data.begin(), data.end());
     EXPECT(segments_of(jpeg, 0xE1)[0]->data == expected, "EXIF");
@@ -228,19 +227,19 @@ START_TEST(exif) {
     // What does not fit is refused, and the session goes on.
     data.resize(65528);
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &s.config), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_open(&session, &s.config), CUDAENC_OK);
     s.frame.exif = data.data(), s.frame.exif_size = data.size();
-    ck_assert_int_eq(cudaenc_submit(session, &s.frame), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_submit(session, &s.frame), CUDAENC_ERR_INVALID);
     EXPECT(s.log.lines.size() == 1 && s.log.lines[0].find("65528") != std::string::npos, "the line");
     s.frame.exif_size = 65527;
-    ck_assert_int_eq(cudaenc_submit(session, &s.frame), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_submit(session, &s.frame), CUDAENC_OK);
     const std::vector<uint8_t> huge = make_profile(255 * 65519 + 1, "RGB ");
     cudaenc_flush(session);
     CudaencPacket packet;
-    ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_receive(session, &packet), CUDAENC_OK);
     cudaenc_buffer_free(packet.buffer);
     s.frame.icc_profile = huge.data(), s.frame.icc_profile_size = huge.size();
-    ck_assert_int_eq(cudaenc_submit(session, &s.frame), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_submit(session, &s.frame), CUDAENC_ERR_INVALID);
     cudaenc_close(session);
 }
 END_TEST

@@ -144,8 +144,8 @@ END_TEST
 START_TEST(annex_k) {
     const HuffmanSpecs specs = default_huffman();
     for (int t = 0; t < kTables; t++) {
-        ck_assert_int_eq(symbols_of(specs.dc[t]), kDcSymbols);
-        ck_assert_int_eq(symbols_of(specs.ac[t]), kAcSymbols);
+        EXPECT_EQ(symbols_of(specs.dc[t]), kDcSymbols);
+        EXPECT_EQ(symbols_of(specs.ac[t]), kAcSymbols);
         std::vector<bool> seen(256);
         for (int i = 0; i < kAcSymbols; i++) {
             const uint8_t s = specs.ac[t].symbols[i];

@@ -76,13 +76,13 @@ Coded encode(const std::vector<Decision> &decisions) {
         coded.ends.push_back(mq.end(false));
     }
     const uint32_t size = mq.flush();
-    ck_assert_uint_le(size, decisions.size() + 5);
+    EXPECT(size <= decisions.size() + 5);
     for (size_t i = decisions.size() + 5; i < coded.bytes.size(); i++)
         EXPECT(coded.bytes[i] == kUntouched, "byte %zu is written", i);
     coded.bytes.resize(size);
     EXPECT(coded.bytes == encode_by_fours(decisions), "other bytes by fours, of %zu decisions", decisions.size());
     // No marker in it, and none with what may follow: no 0xFF at its end (T.800 C.2.9, D.4.1).
-    ck_assert(coded.bytes.empty() || coded.bytes.back() != 0xFF);
+    EXPECT(coded.bytes.empty() || coded.bytes.back() != 0xFF);
     for (size_t i = 0; i + 1 < size; i++)
         EXPECT(coded.bytes[i] != 0xFF || coded.bytes[i + 1] <= 0x8F, "a marker in the codeword");
     return coded;
@@ -116,17 +116,17 @@ START_TEST(test_sequence_of_the_standard) {
     MqEncoder mq(bytes);
     MqState state = kMqTable.row[0];
     for (int i = 0; i < 256; i++) state = encode_decision(mq, state, (in[i / 8] >> (7 - i % 8)) & 1, kMqTable.row);
-    ck_assert_uint_eq(mq.flush(), sizeof out);
-    ck_assert_mem_eq(bytes, out, sizeof out);
+    EXPECT_EQ(mq.flush(), sizeof out);
+    EXPECT(std::memcmp(bytes, out, sizeof out) == 0);
     MqContext context{};
     MqDecoder decoder(out, sizeof out);
-    for (int i = 0; i < 256; i++) ck_assert_int_eq(decoder.decode(context), (in[i / 8] >> (7 - i % 8)) & 1);
+    for (int i = 0; i < 256; i++) EXPECT_EQ(decoder.decode(context), (in[i / 8] >> (7 - i % 8)) & 1);
 }
 END_TEST
 
 START_TEST(contexts_begin_as_the_standard_says) {
     const auto contexts = initial_contexts();
-    for (int i = 0; i < kContexts; i++) ck_assert_int_eq(mq_initial_row(i), 2 * contexts[static_cast<size_t>(i)].index);
+    for (int i = 0; i < kContexts; i++) EXPECT_EQ(mq_initial_row(i), 2 * contexts[static_cast<size_t>(i)].index);
 }
 END_TEST
 
@@ -233,7 +233,7 @@ START_TEST(random_decisions_decode) {
         check_decodes(decisions, coded.bytes, coded.bytes.size(), count);
         stuffed += static_cast<size_t>(std::count(coded.bytes.begin(), coded.bytes.end(), 0xFF));
     }
-    if (_i < 4) ck_assert_uint_gt(stuffed, 0);  // else nothing of it was tested
+    if (_i < 4) EXPECT(stuffed > 0);  // else nothing of it was tested
 }
 END_TEST
 
@@ -297,7 +297,7 @@ START_TEST(sufficient_bytes_are_necessary) {
             if (coded.sufficient[i] <= coded.bytes.size())
                 needed += decoded(decisions, coded.bytes, coded.sufficient[i] - 1, i + 1) <= i;
     }
-    ck_assert_int_gt(needed, 0);
+    EXPECT(needed > 0);
 }
 END_TEST
 
@@ -320,7 +320,7 @@ START_TEST(codewords_end_anywhere) {
             longer += size > 1 && decoded(decisions, bytes, size - 1, i + 1) == i + 1;
         }
     }
-    ck_assert_int_lt(longer, all / 5);
+    EXPECT(longer < all / 5);
 }
 END_TEST
 

@@ -205,30 +205,30 @@ START_TEST(planes_come_in_the_order_of_packets) {
     for (const int slots : {1, 2, 5})
         for (const bool stage_times : {false, true}) {
             Ring<Decoder> ring = open_ring(_i, slots, stage_times);
-            ck_assert_int_eq(ring.full(), 0);
+            EXPECT_EQ(ring.full(), 0);
             const auto packets = make_packets(13, static_cast<uint64_t>(slots));
             // Not before the ring is full.
             Planes planes;
             void *opaque;
-            ck_assert_int_eq(ring.receive(planes, opaque, Receive::when_due), CUDAENC_AGAIN);
+            EXPECT_EQ(ring.receive(planes, opaque, Receive::when_due), CUDAENC_AGAIN);
             for (int i = 0; i < slots; i++) {
-                ck_assert_int_eq(ring.receive(planes, opaque, Receive::when_due), CUDAENC_AGAIN);
+                EXPECT_EQ(ring.receive(planes, opaque, Receive::when_due), CUDAENC_AGAIN);
                 ring.submit(packets[0], &planes);
             }
-            ck_assert_int_eq(ring.full(), 1);
+            EXPECT_EQ(ring.full(), 1);
             for (int i = 0; i < slots; i++) {
                 ring.flush();
-                ck_assert_int_eq(ring.receive(planes, opaque, Receive::when_due), CUDAENC_OK);
-                ck_assert_ptr_eq(opaque, &planes);
+                EXPECT_EQ(ring.receive(planes, opaque, Receive::when_due), CUDAENC_OK);
+                EXPECT(opaque == &planes);
             }
-            ck_assert_int_eq(ring.receive(planes, opaque, Receive::when_due), CUDAENC_EOF);
-            for (const Outcome &outcome : decode_all(ring, packets)) ck_assert(outcome == Outcome{.delivered = true});
+            EXPECT_EQ(ring.receive(planes, opaque, Receive::when_due), CUDAENC_EOF);
+            for (const Outcome &outcome : decode_all(ring, packets)) EXPECT(outcome == Outcome{.delivered = true});
             const auto times = ring.pipeline().stage_times();
-            ck_assert_uint_eq(times.size(), stage_times || _i == kCpu ? kStages : 0);
+            EXPECT_EQ(times.size(), stage_times || _i == kCpu ? kStages : 0);
             for (size_t i = 0; i < times.size(); i++) {
-                ck_assert_str_eq(times[i].name, kStageNames[i]);
-                ck_assert_int_eq(times[i].frames, slots + 13);
-                ck_assert(times[i].milliseconds >= 0);
+                EXPECT_EQ(times[i].name, kStageNames[i]);
+                EXPECT_EQ(times[i].frames, slots + 13);
+                EXPECT(times[i].milliseconds >= 0);
             }
         }
 }
@@ -285,7 +285,7 @@ START_TEST(every_device_call_may_fail) {
         if (!errors) break;
         reached++;
     }
-    ck_assert_int_gt(reached, 7 * 8);  // calls of a packet: upload, launches or a graph, an event, two downloads, waits
+    EXPECT(reached > 7 * 8);  // calls of a packet: upload, launches or a graph, an event, two downloads, waits
 }
 END_TEST
 
@@ -342,7 +342,7 @@ START_TEST(frames_outlive_failed_uploads) {
         if (!lost) break;
         reached++;
     }
-    ck_assert_int_eq(reached, 4 + 4 * 3);  // two buffers and two events; a frame's wait, upload and event
+    EXPECT_EQ(reached, 4 + 4 * 3);  // two buffers and two events; a frame's wait, upload and event
 }
 END_TEST
 

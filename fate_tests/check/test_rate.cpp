@@ -95,8 +95,8 @@ START_TEST(codewords_end_and_go_on) {
             return block.terminations[static_cast<size_t>(passes) - 1];
         };
         if (before) swap_termination(style, before, block.bytes.data(), termination_of(before), byte);
-        ck_assert(block.codeword == codeword);
-        ck_assert(block.terminations == terminations);
+        EXPECT(block.codeword == codeword);
+        EXPECT(block.terminations == terminations);
         truncate_block(allocation, 0, 1, style, block.always_included, block.passes, block.hull(), block.bytes.data(),
                        block.terminations.data(), true, true, byte,
                        [&](int, const LayerEnd &end) { before = end.passes; });

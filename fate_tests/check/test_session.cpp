@@ -27,31 +27,30 @@ CudaencFormat gray(int width, int height, int depth = 8) {
 // ---- what is refused ----
 
 START_TEST(defaults_and_version) {
-    ck_assert_uint_eq(cudaenc_version(), CUDAENC_VERSION);
-    ck_assert_uint_eq(CUDAENC_VERSION >> 16, CUDAENC_VERSION_MAJOR);
+    EXPECT_EQ(cudaenc_version(), CUDAENC_VERSION);
+    EXPECT_EQ(CUDAENC_VERSION >> 16, CUDAENC_VERSION_MAJOR);
     CudaencConfig config;
     std::memset(static_cast<void *>(&config), 0xEE, sizeof config);
     cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
-    ck_assert_uint_eq(config.struct_size, sizeof config);
-    ck_assert_int_eq(config.codec, CUDAENC_CODEC_J2K);
-    ck_assert_str_eq(config.device, "auto");
-    ck_assert_int_eq(config.async_depth, 0);
-    ck_assert_int_eq(config.threads, 0);
-    ck_assert_int_eq(config.stage_times, 0);
-    ck_assert(!config.log && !config.cuda_context && !config.device_frames);
+    EXPECT_EQ(config.struct_size, sizeof config);
+    EXPECT_EQ(config.codec, CUDAENC_CODEC_J2K);
+    EXPECT_EQ(config.device, "auto");
+    EXPECT_EQ(config.async_depth, 0);
+    EXPECT_EQ(config.threads, 0);
+    EXPECT_EQ(config.stage_times, 0);
+    EXPECT(!config.log && !config.cuda_context && !config.device_frames);
     const CudaencJ2kOptions &o = config.j2k;
-    ck_assert_int_eq(o.profile, CUDAENC_J2K_NO_PROFILE);
-    ck_assert(o.format == -1 && o.pred == -1 && o.prog == -1 && o.tlm == -1);
-    ck_assert(o.quality == -1 && o.rate_control == -1);
-    ck_assert_int_eq(o.levels, -1);
-    ck_assert(!o.cblk_width && !o.cblk_height && o.layers == -1 && o.mct == -1 && o.guard_bits == -1 &&
-              o.cblk_style == 0);
-    ck_assert(!o.tile_width && !o.tile_height && !o.precincts && !o.comment);
-    ck_assert(o.sop == -1 && o.eph == -1 && o.plt == -1 && !o.poc && !o.tile_parts);
+    EXPECT_EQ(o.profile, CUDAENC_J2K_NO_PROFILE);
+    EXPECT(o.format == -1 && o.pred == -1 && o.prog == -1 && o.tlm == -1);
+    EXPECT(o.quality == -1 && o.rate_control == -1);
+    EXPECT_EQ(o.levels, -1);
+    EXPECT(!o.cblk_width && !o.cblk_height && o.layers == -1 && o.mct == -1 && o.guard_bits == -1 && o.cblk_style == 0);
+    EXPECT(!o.tile_width && !o.tile_height && !o.precincts && !o.comment);
+    EXPECT(o.sop == -1 && o.eph == -1 && o.plt == -1 && !o.poc && !o.tile_parts);
     std::set<std::string> sentences;
     for (int code = CUDAENC_ERR_INTERNAL; code <= CUDAENC_OK; code++) sentences.insert(cudaenc_error_string(code));
-    ck_assert_uint_eq(sentences.size(), 8);
-    ck_assert(!sentences.count(cudaenc_error_string(-1000)));
+    EXPECT_EQ(sentences.size(), 8);
+    EXPECT(!sentences.count(cudaenc_error_string(-1000)));
 }
 END_TEST
 
@@ -261,14 +260,14 @@ START_TEST(refusals_name_what_and_why) {
     refusal.change(config);
     auto *session = reinterpret_cast<CudaencSession *>(&log);
     const int code = cudaenc_open(&session, &config);
-    ck_assert_msg(code == CUDAENC_ERR_INVALID && !session, "%s: %d", refusal.what, code);
-    ck_assert_msg(log.lines.size() == 1, "%s: %zu lines", refusal.what, log.lines.size());
-    ck_assert_msg(log.lines[0].find('\n') == std::string::npos, "%s: more than a line", refusal.what);
+    EXPECT(code == CUDAENC_ERR_INVALID && !session, "%s: %d", refusal.what, code);
+    EXPECT(log.lines.size() == 1, "%s: %zu lines", refusal.what, log.lines.size());
+    EXPECT(log.lines[0].find('\n') == std::string::npos, "%s: more than a line", refusal.what);
     for (const char *part : refusal.parts)
-        ck_assert_msg(log.lines[0].find(part) != std::string::npos, "%s: no \"%s\" in \"%s\"", refusal.what, part,
-                      log.lines[0].c_str());
+        EXPECT(log.lines[0].find(part) != std::string::npos, "%s: no \"%s\" in \"%s\"", refusal.what, part,
+               log.lines[0].c_str());
     config.log = nullptr;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
 }
 END_TEST
 
@@ -278,14 +277,14 @@ START_TEST(mct_needs_components_alike) {
         CudaencConfig config = make_config(make_format(8, 8, 3, 8, false, CUDAENC_COLOR_YUV), "cpu", &log);
         config.j2k.mct = 1;
         CudaencSession *session;
-        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
         cudaenc_close(session);
         if (depth)
             config.format.component[2].depth = 7;
         else
             config.format.component[1].log2_subsample_y = 1;
-        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
-        ck_assert_uint_eq(log.lines.size(), 1);
+        EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+        EXPECT_EQ(log.lines.size(), 1);
     }
 }
 END_TEST
@@ -295,10 +294,10 @@ START_TEST(configurations_of_other_versions_are_refused) {
     CudaencConfig config = make_config(gray(8, 8), "cpu", &log);
     config.struct_size--;
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
-    ck_assert(!session);
-    ck_assert_int_eq(cudaenc_open(&session, nullptr), CUDAENC_ERR_INVALID);
-    ck_assert(!session);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+    EXPECT(!session);
+    EXPECT_EQ(cudaenc_open(&session, nullptr), CUDAENC_ERR_INVALID);
+    EXPECT(!session);
 }
 END_TEST
 
@@ -322,11 +321,11 @@ START_TEST(devices_have_names) {
         cudaenc_close(session);
         return name;
     };
-    ck_assert(name_of("cpu", 1) == "cpu, 1 thread");
-    ck_assert(name_of("cpu", 3) == "cpu, 3 threads");
-    ck_assert(name_of("cpu", 0).rfind("cpu, ", 0) == 0);
-    ck_assert(name_of("emu", 0) == "emu, seed 1");
-    ck_assert(name_of("emu:9", 0) == "emu, seed 9");
+    EXPECT(name_of("cpu", 1) == "cpu, 1 thread");
+    EXPECT(name_of("cpu", 3) == "cpu, 3 threads");
+    EXPECT(name_of("cpu", 0).rfind("cpu, ", 0) == 0);
+    EXPECT(name_of("emu", 0) == "emu, seed 1");
+    EXPECT(name_of("emu:9", 0) == "emu, seed 9");
     // auto: what is there; the CPU only with a warning that says so.
     for (const char *device : {"auto", "", static_cast<const char *>(nullptr)}) {
         Lines lines;
@@ -335,21 +334,21 @@ START_TEST(devices_have_names) {
         config.log = Lines::print;
         config.log_opaque = &lines;
         CudaencSession *session;
-        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
         const std::string name = cudaenc_device_name(session);
         const bool cpu = name.rfind("cpu", 0) == 0;
-        ck_assert(cpu || name.rfind("cuda:0", 0) == 0);
+        EXPECT(cpu || name.rfind("cuda:0", 0) == 0);
         const auto warnings = std::count_if(lines.all.begin(), lines.all.end(),
                                             [](const auto &l) { return l.first == CUDAENC_LOG_WARNING; });
-        ck_assert_int_eq(warnings, cpu);
+        EXPECT_EQ(warnings, cpu);
         cudaenc_close(session);
     }
     Log log;
     CudaencConfig config = make_config(gray(8, 8), "cuda:999", &log);  // which no machine has
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_DEVICE);
-    ck_assert(!session);
-    ck_assert_uint_eq(log.lines.size(), 1);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_DEVICE);
+    EXPECT(!session);
+    EXPECT_EQ(log.lines.size(), 1);
 }
 END_TEST
 
@@ -414,12 +413,12 @@ START_TEST(submit_and_receive_take_turns) {
             const auto expected = encode_all(config, pictures);
             config.async_depth = depth;
             CudaencSession *session;
-            ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
             CudaencPacket packet;
             const auto receive = [&](size_t i) {
-                ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_OK);
-                ck_assert(packet.opaque == tag(i));
-                ck_assert(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected[i]);
+                EXPECT_EQ(cudaenc_receive(session, &packet), CUDAENC_OK);
+                EXPECT(packet.opaque == tag(i));
+                EXPECT(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected[i]);
                 cudaenc_buffer_free(packet.buffer);
             };
             const auto submit = [&](size_t i) {
@@ -429,31 +428,31 @@ START_TEST(submit_and_receive_take_turns) {
             const size_t n = static_cast<size_t>(depth);
             // Twice, since a flush ends nothing.
             for (int round = 0; round < 2; round++) {
-                ck_assert_int_eq(cudaenc_receive(session, &packet), round ? CUDAENC_EOF : CUDAENC_AGAIN);
+                EXPECT_EQ(cudaenc_receive(session, &packet), round ? CUDAENC_EOF : CUDAENC_AGAIN);
                 for (size_t i = 0; i < n; i++) {
-                    ck_assert_int_eq(submit(i), CUDAENC_OK);
-                    if (i + 1 < n) ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_AGAIN);
-                    ck_assert(i + 1 == n || (!packet.buffer && !packet.opaque));
+                    EXPECT_EQ(submit(i), CUDAENC_OK);
+                    if (i + 1 < n) EXPECT_EQ(cudaenc_receive(session, &packet), CUDAENC_AGAIN);
+                    EXPECT(i + 1 == n || (!packet.buffer && !packet.opaque));
                 }
-                ck_assert_int_eq(submit(n), CUDAENC_AGAIN);
+                EXPECT_EQ(submit(n), CUDAENC_AGAIN);
                 receive(0);
-                ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_AGAIN);
-                ck_assert_int_eq(submit(n), CUDAENC_OK);
+                EXPECT_EQ(cudaenc_receive(session, &packet), CUDAENC_AGAIN);
+                EXPECT_EQ(submit(n), CUDAENC_OK);
                 receive(1);
                 cudaenc_flush(session);
                 for (size_t i = 2; i <= n; i++) receive(i);
-                ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_EOF);
-                ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_EOF);
+                EXPECT_EQ(cudaenc_receive(session, &packet), CUDAENC_EOF);
+                EXPECT_EQ(cudaenc_receive(session, &packet), CUDAENC_EOF);
             }
             // A frame that is refused changes nothing.
             CudaencFrame bad = pictures[0].frame();
             bad.data[0] = nullptr;
-            ck_assert(log.lines.empty());
-            ck_assert_int_eq(cudaenc_submit(session, &bad), CUDAENC_ERR_INVALID);
-            ck_assert_uint_eq(log.lines.size(), 1);
-            ck_assert(log.lines[0].find("plane 0") != std::string::npos);
-            ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_EOF);
-            ck_assert_int_eq(submit(3), CUDAENC_OK);
+            EXPECT(log.lines.empty());
+            EXPECT_EQ(cudaenc_submit(session, &bad), CUDAENC_ERR_INVALID);
+            EXPECT_EQ(log.lines.size(), 1);
+            EXPECT(log.lines[0].find("plane 0") != std::string::npos);
+            EXPECT_EQ(cudaenc_receive(session, &packet), CUDAENC_EOF);
+            EXPECT_EQ(submit(3), CUDAENC_OK);
             cudaenc_flush(session);
             receive(3);
             cudaenc_close(session);
@@ -485,21 +484,21 @@ START_TEST(finished_packets_are_polled) {
             const auto expected = encode_all(config, pictures);
             config.async_depth = depth;
             CudaencSession *session;
-            ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
             CudaencPacket packet;
-            ck_assert_int_eq(cudaenc_poll(session, &packet), CUDAENC_AGAIN);
+            EXPECT_EQ(cudaenc_poll(session, &packet), CUDAENC_AGAIN);
             for (size_t i = 0; i < pictures.size(); i++) {
                 const CudaencFrame frame = tagged(pictures[i], i);
-                ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
-                ck_assert_int_eq(poll_until_there(session, packet), CUDAENC_OK);
-                ck_assert(packet.opaque == tag(i));
-                ck_assert(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected[i]);
+                EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
+                EXPECT_EQ(poll_until_there(session, packet), CUDAENC_OK);
+                EXPECT(packet.opaque == tag(i));
+                EXPECT(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected[i]);
                 cudaenc_buffer_free(packet.buffer);
-                ck_assert_int_eq(cudaenc_poll(session, &packet), CUDAENC_AGAIN);
-                ck_assert(!packet.buffer && !packet.opaque);
+                EXPECT_EQ(cudaenc_poll(session, &packet), CUDAENC_AGAIN);
+                EXPECT(!packet.buffer && !packet.opaque);
             }
             cudaenc_flush(session);
-            ck_assert_int_eq(cudaenc_poll(session, &packet), CUDAENC_EOF);
+            EXPECT_EQ(cudaenc_poll(session, &packet), CUDAENC_EOF);
             cudaenc_close(session);
         }
 }
@@ -548,7 +547,7 @@ START_TEST(packets_tell_their_quality) {
         LogOfTargets targets;
         CudaencConfig config = make_config(pictures[0].format, device, &log);
         const auto all_are = [&](double quality) {
-            for (const double q : qualities(config, pictures, targets)) ck_assert_double_eq_tol(q, quality, 1e-9);
+            for (const double q : qualities(config, pictures, targets)) EXPECT(std::fabs(q - (quality)) < 1e-9);
         };
         all_are(90);
         config.j2k.quality = 42;
@@ -561,12 +560,12 @@ START_TEST(packets_tell_their_quality) {
             all_are(quality);
         }
         config.mjpeg.frame_bytes = 1000;
-        for (const double q : qualities(config, pictures, targets)) ck_assert(q > 1 && q < 60);
+        for (const double q : qualities(config, pictures, targets)) EXPECT(q > 1 && q < 60);
         config.codec = CUDAENC_CODEC_H264;
         config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
         config.h264.qp = 31;
         all_are(31);
-        for (const auto &lines : targets.lines) ck_assert(lines.empty());
+        for (const auto &lines : targets.lines) EXPECT(lines.empty());
     }
 }
 END_TEST
@@ -603,11 +602,10 @@ START_TEST(missed_targets_are_told_once) {
         config.h264.frame_rate_den = 1;
         missed.change(config);
         for (const double quality : qualities(config, pictures, targets))
-            ck_assert(quality <= (missed.codec == CUDAENC_CODEC_H264 ? 51 : 100));
+            EXPECT(quality <= (missed.codec == CUDAENC_CODEC_H264 ? 51 : 100));
         for (int level = 0; level <= CUDAENC_LOG_VERBOSE; level++)
-            ck_assert_uint_eq(targets.lines[level].size(), level == missed.level);
-        ck_assert_msg(targets.lines[missed.level][0].rfind(missed.line, 0) == 0, "%s",
-                      targets.lines[missed.level][0].c_str());
+            EXPECT_EQ(targets.lines[level].size(), level == missed.level);
+        EXPECT(targets.lines[missed.level][0].rfind(missed.line, 0) == 0, "%s", targets.lines[missed.level][0].c_str());
     }
 }
 END_TEST
@@ -623,22 +621,22 @@ START_TEST(each_notice_is_told_once) {
     config.codec = CUDAENC_CODEC_MJPEG;
     config.mjpeg.frame_bytes = 2000, config.mjpeg.quality_min = 90;
     qualities(config, pictures, both);
-    ck_assert_uint_eq(both.lines[CUDAENC_LOG_WARNING].size(), 1);
-    ck_assert_uint_eq(both.lines[CUDAENC_LOG_INFO].size(), 1);
+    EXPECT_EQ(both.lines[CUDAENC_LOG_WARNING].size(), 1);
+    EXPECT_EQ(both.lines[CUDAENC_LOG_INFO].size(), 1);
     config = make_config(pictures[0].format, "cpu", &log);
     config.j2k.psnr = 60, config.j2k.quality = 10;
     std::vector<uint8_t> icc(200);  // of no class
     std::memcpy(&icc[16], "GRAY", 4);
     qualities(config, pictures, beside, icc);
     const std::vector<std::string> &lines = beside.lines[CUDAENC_LOG_WARNING];
-    ck_assert_uint_eq(lines.size(), 2);
+    EXPECT_EQ(lines.size(), 2);
     EXPECT(lines[0].rfind("psnr 60 is not reached", 0) == 0, "%s", lines[0].c_str());
     EXPECT(lines[1].rfind("readers may refuse the file", 0) == 0, "%s", lines[1].c_str());
     config.j2k.format = CUDAENC_J2K_CODESTREAM;  // which has no profile
     LogOfTargets alone;
     qualities(config, pictures, alone, icc);
-    ck_assert_uint_eq(alone.lines[CUDAENC_LOG_WARNING].size(), 2);
-    ck_assert(alone.lines[CUDAENC_LOG_WARNING][1].find("are left out: format jp2") != std::string::npos);
+    EXPECT_EQ(alone.lines[CUDAENC_LOG_WARNING].size(), 2);
+    EXPECT(alone.lines[CUDAENC_LOG_WARNING][1].find("are left out: format jp2") != std::string::npos);
 }
 END_TEST
 
@@ -651,21 +649,21 @@ START_TEST(metadata_that_is_left_out_is_told) {
         std::vector<uint8_t> icc(100);
         LogOfTargets zeros, other, placeless;
         qualities(config, pictures, zeros, icc);
-        ck_assert_uint_eq(zeros.lines[CUDAENC_LOG_WARNING].size(), 1);
-        ck_assert_str_eq(zeros.lines[CUDAENC_LOG_WARNING][0].c_str(),
-                         "the frame's ICC profile of 100 bytes is left out: its header alone has 128 (said once)");
+        EXPECT_EQ(zeros.lines[CUDAENC_LOG_WARNING].size(), 1);
+        EXPECT_EQ(zeros.lines[CUDAENC_LOG_WARNING][0].c_str(),
+                  "the frame's ICC profile of 100 bytes is left out: its header alone has 128 (said once)");
         icc.resize(200);
         std::memcpy(&icc[16], "RGB ", 4);
         qualities(config, pictures, other, icc);
-        ck_assert_uint_eq(other.lines[CUDAENC_LOG_WARNING].size(), 1);
-        ck_assert(other.lines[CUDAENC_LOG_WARNING][0].find("its colour space is 'RGB ', that of the samples 'GRAY'") !=
-                  std::string::npos);
+        EXPECT_EQ(other.lines[CUDAENC_LOG_WARNING].size(), 1);
+        EXPECT(other.lines[CUDAENC_LOG_WARNING][0].find("its colour space is 'RGB ', that of the samples 'GRAY'") !=
+               std::string::npos);
         config.codec = CUDAENC_CODEC_H264;
         config.h264.frame_rate_num = 25, config.h264.frame_rate_den = 1;
         qualities(config, pictures, placeless, icc);
-        ck_assert_uint_eq(placeless.lines[CUDAENC_LOG_INFO].size(), 1);
-        ck_assert_str_eq(placeless.lines[CUDAENC_LOG_INFO][0].c_str(),
-                         "packets of this codec have no place for, and leave out: ICC profiles (said once)");
+        EXPECT_EQ(placeless.lines[CUDAENC_LOG_INFO].size(), 1);
+        EXPECT_EQ(placeless.lines[CUDAENC_LOG_INFO][0].c_str(),
+                  "packets of this codec have no place for, and leave out: ICC profiles (said once)");
     }
 }
 END_TEST
@@ -681,27 +679,27 @@ START_TEST(packets_outlive_the_session) {
         const auto expected = encode_all(config, pictures);
         config.async_depth = 3;
         CudaencSession *session;
-        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
         std::vector<CudaencPacket> packets;
         for (size_t i = 0; i < pictures.size(); i++) {
             const CudaencFrame frame = tagged(pictures[i], i);
-            ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
             CudaencPacket packet;
             if (cudaenc_receive(session, &packet) == CUDAENC_OK) packets.push_back(packet);
         }
-        ck_assert_uint_eq(packets.size(), 4);
+        EXPECT_EQ(packets.size(), 4);
         cudaenc_close(session);  // with two frames in flight
         for (size_t i = 0; i < packets.size(); i++)
-            ck_assert(std::vector<uint8_t>(packets[i].data, packets[i].data + packets[i].size) == expected[i]);
+            EXPECT(std::vector<uint8_t>(packets[i].data, packets[i].data + packets[i].size) == expected[i]);
         std::thread([&] {
             for (const CudaencPacket &packet : packets) cudaenc_buffer_free(packet.buffer);
         }).join();
         // Closed at once, and with a full ring.
         for (const size_t frames : {0, 1, 3}) {
-            ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
             for (size_t i = 0; i < frames; i++) {
                 const CudaencFrame frame = pictures[i].frame();
-                ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+                EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
             }
             cudaenc_close(session);
         }
@@ -857,7 +855,7 @@ START_TEST(sessions_run_side_by_side) {
             good += encode_all(own, pictures) == expected;
         });
     for (std::thread &thread : threads) thread.join();
-    ck_assert_int_eq(good, 4);
+    EXPECT_EQ(good, 4);
 }
 END_TEST
 
@@ -873,11 +871,11 @@ START_TEST(stages_are_timed_when_asked) {
         config.stage_times = asked;
         config.async_depth = 2;
         CudaencSession *session;
-        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
         const int before = cudaenc_stage_times(session, nullptr, 0);
         for (const Picture &picture : pictures) {
             const CudaencFrame frame = picture.frame();
-            ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
             CudaencPacket packet;
             if (cudaenc_receive(session, &packet) == CUDAENC_OK) cudaenc_buffer_free(packet.buffer);
         }
@@ -885,26 +883,26 @@ START_TEST(stages_are_timed_when_asked) {
         std::memset(static_cast<void *>(times), 0xEE, sizeof times);
         const CudaencStageTime untouched = times[32];
         const int stages = cudaenc_stage_times(session, times, 32);
-        ck_assert_int_eq(stages, before);
-        ck_assert_int_eq(cudaenc_stage_times(session, nullptr, -1), stages);
+        EXPECT_EQ(stages, before);
+        EXPECT_EQ(cudaenc_stage_times(session, nullptr, -1), stages);
         if (asked) {
-            ck_assert_int_ge(stages, 2);
-            ck_assert_int_le(stages, 32);
+            EXPECT(stages >= 2);
+            EXPECT(stages <= 32);
             std::set<std::string> names;
             double sum = 0;
             for (int i = 0; i < stages; i++) {
                 names.insert(times[i].name);
-                ck_assert(times[i].milliseconds >= 0);
+                EXPECT(times[i].milliseconds >= 0);
                 sum += times[i].milliseconds;
-                ck_assert_int_eq(times[i].frames, 4);  // received; one is in flight
+                EXPECT_EQ(times[i].frames, 4);  // received; one is in flight
             }
-            ck_assert(sum > 0);
-            ck_assert_int_eq(names.size(), stages);
+            EXPECT(sum > 0);
+            EXPECT_EQ(names.size(), stages);
             CudaencStageTime two[3] = {times[0], times[1], untouched};
-            ck_assert_int_eq(cudaenc_stage_times(session, two, 2), stages);
-            ck_assert(!std::memcmp(&two[2], &untouched, sizeof untouched));
+            EXPECT_EQ(cudaenc_stage_times(session, two, 2), stages);
+            EXPECT(!std::memcmp(&two[2], &untouched, sizeof untouched));
         } else {
-            ck_assert_int_eq(stages, 0);
+            EXPECT_EQ(stages, 0);
         }
         cudaenc_close(session);
     }
@@ -922,21 +920,21 @@ START_TEST(rows_may_run_upwards) {
     for (int c = 0; c < 3; c++)
         for (int y = 0; y < 23; y++)
             for (int x = 0; x < 31; x++) up.set(c, x, y, down.get(c, x, y));
-    ck_assert_int_lt(up.frame().stride[0], 0);
+    EXPECT(up.frame().stride[0] < 0);
     Log log;
     CudaencConfig config = make_config(format, "cpu", &log);
     const auto expected = encode(config, down.frame());
-    ck_assert(encode(config, up.frame()) == expected);
+    EXPECT(encode(config, up.frame()) == expected);
     config.device = "emu";
-    ck_assert(encode(config, up.frame()) == expected);
+    EXPECT(encode(config, up.frame()) == expected);
     // Not in device memory.
     config.device_frames = 1;
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
     const CudaencFrame frame = up.frame();
-    ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
-    ck_assert_uint_eq(log.lines.size(), 1);
-    ck_assert(log.lines[0].find("negative stride") != std::string::npos);
+    EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(log.lines.size(), 1);
+    EXPECT(log.lines[0].find("negative stride") != std::string::npos);
     cudaenc_close(session);
 }
 END_TEST
@@ -952,7 +950,7 @@ START_TEST(strides_in_device_memory_may_change) {
     config.device = "emu";  // whose memory is the host's
     config.device_frames = 1;
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
     std::vector<uint8_t> memory(64 * 30);
     CudaencFrame frame = picture.frame();
     frame.data[0] = memory.data();
@@ -961,15 +959,15 @@ START_TEST(strides_in_device_memory_may_change) {
             for (int x = 0; x < 40; x++)
                 memory[static_cast<size_t>(y * stride + x)] = static_cast<uint8_t>(picture.get(0, x, y));
         frame.stride[0] = stride;
-        ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
         CudaencPacket packet;
-        ck_assert_int_eq(cudaenc_wait(session, &packet), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_wait(session, &packet), CUDAENC_OK);
         EXPECT(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected, "stride %d", stride);
         cudaenc_buffer_free(packet.buffer);
     }
     frame.stride[0] = ptrdiff_t{1} << 32;
-    ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
-    ck_assert(log.lines.size() == 1 && log.lines[0].find("4 GiB") != std::string::npos);
+    EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+    EXPECT(log.lines.size() == 1 && log.lines[0].find("4 GiB") != std::string::npos);
     cudaenc_close(session);
 }
 END_TEST
@@ -987,7 +985,7 @@ START_TEST(codestreams_larger_than_their_pictures) {
     const auto expected = encode_all(config, pictures);
     EXPECT(expected[0].size() > 210000, "%zu bytes", expected[0].size());
     config.device = "emu";
-    ck_assert(encode_all(config, pictures) == expected);
+    EXPECT(encode_all(config, pictures) == expected);
 }
 END_TEST
 
@@ -1028,7 +1026,7 @@ START_TEST(targets_of_huge_pictures_are_refused) {
         } catch (const Error &e) {
             code = e.code;
         }
-        ck_assert_int_eq(code, targeted ? CUDAENC_ERR_UNSUPPORTED : CUDAENC_OK);
+        EXPECT_EQ(code, targeted ? CUDAENC_ERR_UNSUPPORTED : CUDAENC_OK);
     }
 }
 END_TEST
@@ -1039,7 +1037,7 @@ START_TEST(frames_are_checked) {
     Log log;
     const CudaencConfig config = make_config(picture.format, "cpu", &log);
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
     const auto refused = [&](const CudaencFrame &frame, const std::string &line) {
         log.lines.clear();
         EXPECT(cudaenc_submit(session, &frame) == CUDAENC_ERR_INVALID && log.lines.size() == 1 &&
@@ -1066,7 +1064,7 @@ START_TEST(frames_are_checked) {
         refused(frame, format_string("%s_size 2147483648 is not allowed: it is less than 2 GiB", m.name));
     }
     size_t size = 1;
-    ck_assert(!cudaenc_extradata(session, &size) && !size);
+    EXPECT(!cudaenc_extradata(session, &size) && !size);
     cudaenc_close(session);
 }
 END_TEST
@@ -1077,15 +1075,15 @@ START_TEST(odd_addresses_of_two_bytes_are_refused) {
     Log log;
     const CudaencConfig config = make_config(picture.format, "cpu", &log);
     CudaencSession *session;
-    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
     CudaencFrame frame = picture.frame();
     frame.data[0]++;
-    ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
     frame = picture.frame();
     frame.stride[0]++;
-    ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
-    ck_assert_uint_eq(log.lines.size(), 2);
-    for (const std::string &line : log.lines) ck_assert(line.find("plane 0") != std::string::npos);
+    EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(log.lines.size(), 2);
+    for (const std::string &line : log.lines) EXPECT(line.find("plane 0") != std::string::npos);
     cudaenc_close(session);
 }
 END_TEST
@@ -1135,7 +1133,7 @@ START_TEST(no_bit_planes) {
     config.j2k.levels = 0;
     config.j2k.rate_control = _i;
     config.j2k.frame_bytes = 1000;
-    ck_assert_int_eq(j2k::make_geometry(j2k::make_params(format, config.j2k)).max_passes, 0);
+    EXPECT_EQ(j2k::make_geometry(j2k::make_params(format, config.j2k)).max_passes, 0);
     const auto bytes = encode(config, picture.frame());
     config.device = "emu:5";
     EXPECT(encode(config, picture.frame()) == bytes, "rate_control %d", _i);

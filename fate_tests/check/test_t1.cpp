@@ -69,8 +69,8 @@ START_TEST(contexts_are_the_standards) {
     for (int h = -1; h <= 1; h++)
         for (int v = -1; v <= 1; v++) {
             const int context = sign_coding_context(h, v);
-            ck_assert_int_eq(context & 127, kTableD3[h + 1][v + 1].context);
-            ck_assert_int_eq(context >> 7, kTableD3[h + 1][v + 1].flip);
+            EXPECT_EQ(context & 127, kTableD3[h + 1][v + 1].context);
+            EXPECT_EQ(context >> 7, kTableD3[h + 1][v + 1].flip);
         }
 }
 END_TEST
@@ -731,7 +731,7 @@ START_TEST(last_passes_are_judged_by_their_slope) {
         worth_coding(p) ? worth++ : not_worth++;
     }
     EXPECT(worth > 1000 && not_worth > 1000, "%d worth their bits, %d not", worth, not_worth);
-    ck_assert(!worth_coding(NextSamples<>{}));
+    EXPECT(!worth_coding(NextSamples<>{}));
 }
 END_TEST
 

@@ -46,9 +46,9 @@ std::string passes_code(uint32_t passes) {
 }
 
 START_TEST(numbers_of_passes_have_the_standards_code_words) {
-    ck_assert(passes_code(5) == "1110");
-    ck_assert(passes_code(36) == "111111110");
-    ck_assert(passes_code(164) == "1111111111111111");
+    EXPECT(passes_code(5) == "1110");
+    EXPECT(passes_code(36) == "111111110");
+    EXPECT(passes_code(164) == "1111111111111111");
     for (uint32_t passes = 1; passes <= 164; passes++) {
         TextSink sink;
         put_passes(sink, passes);
@@ -90,7 +90,7 @@ void build_nodes(Band &band) {
                 band.nodes.push_back(tag_parent(&band.nodes[below], c, r, x, y));
         below += size_t{c} * r;
     }
-    ck_assert_uint_eq(below + 1, band.nodes.size());  // one root
+    EXPECT_EQ(below + 1, band.nodes.size());  // one root
 }
 
 // All of a block's passes, or as many as there are up to a random one, are in the layers up to each; of some layers
@@ -333,8 +333,8 @@ START_TEST(an_empty_header_is_one_byte) {
     HeaderBytes header;
     header.put(0, 1);
     header.finish();
-    ck_assert_uint_eq(header.bytes.size(), 1);
-    ck_assert_uint_eq(header.bytes[0], 0);
+    EXPECT_EQ(header.bytes.size(), 1);
+    EXPECT_EQ(header.bytes[0], 0);
 }
 END_TEST
 
@@ -772,7 +772,7 @@ START_TEST(more_packets_than_a_plt_segment_holds) {
     options.plt = options.sop = 1;
     const Params params = make_params(make_format(475, 475, 1, 8, false, CUDAENC_COLOR_GRAY), options);
     Geometry geometry = make_geometry(params);
-    ck_assert_uint_gt(geometry.packets.size(), kPltPackets);
+    EXPECT(geometry.packets.size() > kPltPackets);
     CodedPicture coded = make_coded(random, params, geometry);
     check_tier2(device, params, geometry, coded);
 }
