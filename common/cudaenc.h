@@ -556,7 +556,8 @@ int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, 
 
 typedef struct CudaencDecoderConfig {
     size_t struct_size; /**< the caller's sizeof(CudaencDecoderConfig), set by cudaenc_decoder_defaults() */
-    CudaencCodec codec; /**< CUDAENC_CODEC_MJPEG: baseline, extended and progressive JPEG of 8 bits */
+    CudaencCodec codec; /**< CUDAENC_CODEC_MJPEG: baseline, extended and progressive JPEG of 8 or 12 bits, lossless
+                           JPEG of 2 to 16 bits */
     const char *device; /**< Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
     int device_frames;  /**< 1: planes are in CUDA device memory of cuda_context */
     void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names */
@@ -579,7 +580,8 @@ static inline int cudaenc_decoder_defaults(CudaencDecoderConfig *config, Cudaenc
 typedef struct CudaencPictureInfo {
     size_t struct_size CUDAENC_SIZE_OF(CudaencPictureInfo);
     int width, height;                        /**< as they are coded, before lowres */
-    CudaencFormat format;                     /**< of the planes: one a component, 8 bits */
+    CudaencFormat format;                     /**< of the planes: one a component; samples in the highest bits of a
+                                                 byte, or of two where they have more than 8 */
     int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
     int orientation;                          /**< of EXIF, 1 to 8; 1: as it is */
     const uint8_t *exif;                      /**< a TIFF structure, within the packet; NULL: none */

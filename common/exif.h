@@ -16,24 +16,33 @@ class Exif {
     enum Tag { kOrientation = 0x0112, kXResolution = 0x011A, kYResolution = 0x011B, kResolutionUnit = 0x0128 };
     explicit Exif(std::span<const uint8_t> tiff) : tiff_(tiff), little_(!tiff.empty() && tiff[0] == 'I') {}
 
-    // Of type SHORT.
+    // Of any type of integers: the first of them. Those below 0 are none.
     std::optional<uint32_t> number(Tag tag) const {
-        const size_t at = entry(tag, 3);
+        enum { kByte = 1, kShort = 3, kLong = 4, kSignedByte = 6, kSignedShort = 8, kSignedLong = 9 };
+        const size_t at = entry(tag);
         if (!at) return {};
-        return get16(at + 8);
+        const uint32_t type = get16(at + 2), count = get32(at + 4);
+        const bool is_byte = type == kByte || type == kSignedByte, is_short = type == kShort || type == kSignedShort;
+        const uint32_t size = is_byte ? 1 : is_short ? 2 : type == kLong || type == kSignedLong ? 4 : 0;
+        const size_t value_at = uint64_t{size} * count <= 4 ? at + 8 : get32(at + 8);  // there, or where it says
+        if (!size || !count || value_at + size > tiff_.size()) return {};
+        const uint32_t value = is_byte ? tiff_[value_at] : is_short ? get16(value_at) : get32(value_at);
+        if (type >= kSignedByte && value >> (8 * size - 1)) return {};
+        return value;
     }
     // Of type RATIONAL; without those of denominator 0.
     std::optional<ExifRational> rational(Tag tag) const {
-        const size_t entry_at = entry(tag, 5);
-        if (!entry_at) return {};
+        constexpr uint32_t kRational = 5;
+        const size_t entry_at = entry(tag);
+        if (!entry_at || get16(entry_at + 2) != kRational) return {};
         const size_t at = get32(entry_at + 8);
         if (at + 8 > tiff_.size() || !get32(at + 4)) return {};
         return ExifRational{get32(at), get32(at + 4)};
     }
 
   private:
-    // Where the entry of a tag lies; 0: there is none of this type.
-    size_t entry(Tag tag, uint32_t type) const {
+    // Where the entry of a tag lies; 0: there is none.
+    size_t entry(Tag tag) const {
         constexpr size_t kEntry = 12;
         if (tiff_.size() < 8) return 0;
         const size_t directory = get32(4);
@@ -41,7 +50,7 @@ class Exif {
         const size_t entries = get16(directory);
         for (size_t at = directory + 2; at + kEntry <= tiff_.size() && at < directory + 2 + entries * kEntry;
              at += kEntry)
-            if (get16(at) == static_cast<uint32_t>(tag) && get16(at + 2) == type) return at;
+            if (get16(at) == static_cast<uint32_t>(tag)) return at;
         return 0;
     }
     uint32_t get16(size_t at) const {

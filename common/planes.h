@@ -44,10 +44,12 @@ inline uint64_t sample_count(const CudaencFormat &format) {
     return count;
 }
 
-// Throws Error(CUDAENC_ERR_INVALID) where rows of a plane would lie in each other.
-inline void check_stride(const CudaencFormat &format, int plane, ptrdiff_t stride) {
+// Throws Error(CUDAENC_ERR_INVALID) where rows of a plane would lie in each other. The stride of a single row means
+// nothing, but for pictures whose depth the caller may not expect.
+enum class Rows { several, any };
+inline void check_stride(const CudaencFormat &format, int plane, ptrdiff_t stride, Rows rows = Rows::several) {
     const PlaneSize size = plane_size(format, plane);
-    if (size.rows > 1 && static_cast<size_t>(stride < 0 ? -stride : stride) < size.row_bytes)
+    if ((size.rows > 1 || rows == Rows::any) && static_cast<size_t>(stride < 0 ? -stride : stride) < size.row_bytes)
         refuse(
             format_string("stride %td of plane %d is not allowed: a row has %zu bytes", stride, plane, size.row_bytes));
 }

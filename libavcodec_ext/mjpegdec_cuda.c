@@ -45,10 +45,12 @@ typedef struct MjpegCudaDecContext {
     int fields;           /**< pictures of a packet: 1, or 2 of half the container's height */
     int decoder_fields;   /**< for which the decoder was opened */
     int bottom_first;     /**< the first picture of two is the bottom field */
-    int container_height; /**< 0: not known */
+    int container_width;  /**< 0: not known */
+    int container_height;
     int depth;            /**< packets in flight of the decoder that was opened last */
     /** Of the pictures, as software frames have it. FFmpeg overwrites avctx->sw_pix_fmt. */
     enum AVPixelFormat software;
+    int scales; /**< planes are scaled up, in software frames */
     AVBufferRef *device_ref;
     /** The packet that comes next; it waits while pictures of another mode leave. */
     AVPacket *pkt;
@@ -56,9 +58,10 @@ typedef struct MjpegCudaDecContext {
     AVPacket *packets[CUDAENC_MAX_ASYNC_DEPTH];
     AVFrame *frames[CUDAENC_MAX_ASYNC_DEPTH];
     struct {
-        uint8_t inks;       /**< cyan, magenta, yellow and black, which become light */
-        uint8_t half_chroma; /**< in planes of full size */
-        uint8_t missing;     /**< the second field, which is a copy of the first */
+        uint8_t inks;         /**< cyan, magenta, yellow and black, which become light */
+        uint8_t missing;      /**< the second field, which is a copy of the first */
+        uint8_t double_x[4];  /**< how often columns and rows of a component have to be doubled */
+        uint8_t double_y[4];
     } finish[CUDAENC_MAX_ASYNC_DEPTH];
     int first;
     int nb_frames;
@@ -72,37 +75,64 @@ static int has_inks(const CudaencFormat *f)
     return f->color_model == CUDAENC_COLOR_CMYK || f->color_model == CUDAENC_COLOR_YCCK;
 }
 
-/* The format that FFmpeg's decoder would choose; none: it would scale components of other pictures than of inks. */
-static enum AVPixelFormat software_format(const CudaencFormat *f)
+/* Of YUV without black: the format with this chroma, or none. */
+static enum AVPixelFormat yuv_format(int log2_x, int log2_y, int deep, int full_range)
 {
     static const struct {
         int log2_x, log2_y;
-        enum AVPixelFormat full, limited;
+        enum AVPixelFormat full, limited, deep;
     } formats[] = {
-        { 0, 0, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUV444P },
-        { 1, 0, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV422P },
-        { 1, 1, AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV420P },
-        { 0, 1, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUV440P },
-        { 2, 0, AV_PIX_FMT_YUVJ411P, AV_PIX_FMT_YUV411P },
-        { 2, 2, AV_PIX_FMT_YUV410P,  AV_PIX_FMT_YUV410P },
+        { 0, 0, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUV444P16 },
+        { 1, 0, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUV422P16 },
+        { 1, 1, AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUV420P16 },
+        { 0, 1, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUV440P, AV_PIX_FMT_NONE },
+        { 2, 0, AV_PIX_FMT_YUVJ411P, AV_PIX_FMT_YUV411P, AV_PIX_FMT_NONE },
+        { 2, 2, AV_PIX_FMT_YUV410P,  AV_PIX_FMT_YUV410P, AV_PIX_FMT_NONE },
     };
+
+    for (int i = 0; i < FF_ARRAY_ELEMS(formats); i++)
+        if (formats[i].log2_x == log2_x && formats[i].log2_y == log2_y)
+            return deep ? formats[i].deep : full_range ? formats[i].full : formats[i].limited;
+    return AV_PIX_FMT_NONE;
+}
+
+/* The nearest format that holds all samples. Where components have fewer, planes are scaled up: see scales_planes(). */
+static enum AVPixelFormat software_format(const CudaencFormat *f)
+{
     const CudaencComponent *c = f->component;
+    const int deep = c[0].depth > 8;
+    enum AVPixelFormat format = AV_PIX_FMT_NONE;
+    int x, y;
 
     if (f->components == 1)
-        return AV_PIX_FMT_GRAY8;
-    if (c[0].log2_subsample_x || c[0].log2_subsample_y ||
-        c[1].log2_subsample_x != c[2].log2_subsample_x || c[1].log2_subsample_y != c[2].log2_subsample_y)
-        return AV_PIX_FMT_NONE;
+        return deep ? AV_PIX_FMT_GRAY16 : AV_PIX_FMT_GRAY8;
     if (has_inks(f))
-        return c[3].log2_subsample_x || c[3].log2_subsample_y ||
-               c[1].log2_subsample_x != c[1].log2_subsample_y || c[1].log2_subsample_x > 1 ? AV_PIX_FMT_NONE :
-               f->color_model == CUDAENC_COLOR_CMYK ? AV_PIX_FMT_GBRAP : AV_PIX_FMT_YUVA444P;
+        return deep ? AV_PIX_FMT_NONE : f->color_model == CUDAENC_COLOR_CMYK ? AV_PIX_FMT_GBRAP : AV_PIX_FMT_YUVA444P;
     if (f->color_model == CUDAENC_COLOR_RGB)
-        return c[1].log2_subsample_x || c[1].log2_subsample_y ? AV_PIX_FMT_NONE : AV_PIX_FMT_GBRP;
-    for (int i = 0; i < FF_ARRAY_ELEMS(formats); i++)
-        if (formats[i].log2_x == c[1].log2_subsample_x && formats[i].log2_y == c[1].log2_subsample_y)
-            return f->full_range ? formats[i].full : formats[i].limited;
-    return AV_PIX_FMT_NONE;
+        return f->has_alpha ? deep ? AV_PIX_FMT_GBRAP16 : AV_PIX_FMT_GBRAP : deep ? AV_PIX_FMT_GBRP16 : AV_PIX_FMT_GBRP;
+    x = FFMIN(c[1].log2_subsample_x, c[2].log2_subsample_x);
+    y = FFMIN(c[1].log2_subsample_y, c[2].log2_subsample_y);
+    while ((format = yuv_format(x, y, deep, f->full_range)) == AV_PIX_FMT_NONE)
+        x >= y ? x-- : y--;
+    return format;
+}
+
+/* How often columns and rows of the components have to be doubled to fill the planes. */
+static int scales_planes(const CudaencFormat *f, enum AVPixelFormat format, uint8_t double_x[4], uint8_t double_y[4])
+{
+    const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(format);
+    int scales = 0;
+
+    memset(double_x, 0, 4);
+    memset(double_y, 0, 4);
+    for (int i = 0; i < f->components; i++) {
+        const int chroma = (i == 1 || i == 2) && f->components >= 3;
+
+        double_x[i] = f->component[i].log2_subsample_x - (chroma ? desc->log2_chroma_w : 0);
+        double_y[i] = f->component[i].log2_subsample_y - (chroma ? desc->log2_chroma_h : 0);
+        scales     |= double_x[i] | double_y[i];
+    }
+    return scales;
 }
 
 #if CONFIG_CUDA
@@ -166,16 +196,22 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
     MjpegCudaDecContext *s = avctx->priv_data;
     enum AVPixelFormat formats[3], *next = formats, software = software_format(&info->format);
     const int height = info->height * s->fields;
-    int ret;
-
-    if (s->fields == 2 && (avctx->lowres || has_inks(&info->format) ||
-                           info->height & ((1 << info->format.component[1].log2_subsample_y) - 1))) {
-        avpriv_report_missing_feature(avctx, "Fields with -lowres, of four components or of odd heights with half the chroma");
-        return AVERROR_PATCHWELCOME;
-    }
+    uint8_t double_x[4], double_y[4];
+    int scales, ret;
 
     if (software == AV_PIX_FMT_NONE) {
-        avpriv_report_missing_feature(avctx, "This sampling of components");
+        av_log(avctx, AV_LOG_ERROR, "CMYK and YCCK of more than 8 bits are not supported\n");
+        return AVERROR_PATCHWELCOME;
+    }
+    scales = scales_planes(&info->format, software, double_x, double_y);
+    if (scales && info->format.component[0].depth > 8) {
+        av_log(avctx, AV_LOG_ERROR, "This sampling of components of more than 8 bits is not supported\n");
+        return AVERROR_PATCHWELCOME;
+    }
+    if (s->fields == 2 && (avctx->lowres || scales || has_inks(&info->format) ||
+                           info->height & ((1 << info->format.component[1].log2_subsample_y) - 1))) {
+        av_log(avctx, AV_LOG_ERROR, "Fields with -lowres, of four components, with chroma that is scaled, or of odd heights "
+               "with half the chroma are not supported: -c:v mjpeg reads them\n");
         return AVERROR_PATCHWELCOME;
     }
     if (info->width != avctx->coded_width || height != avctx->coded_height) {
@@ -188,13 +224,14 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
         avctx->color_range = info->format.full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
     avctx->colorspace  = AVCOL_SPC_BT470BG; /* of RGB too, as the native decoder */
     avctx->chroma_sample_location = AVCHROMA_LOC_CENTER;
+    avctx->bits_per_raw_sample    = info->format.component[0].depth;
     if (info->sample_aspect_num > 0 && info->sample_aspect_den > 0)
         ff_set_sar(avctx, (AVRational) { info->sample_aspect_num, info->sample_aspect_den });
 
-    if (s->software == software)
+    if (s->software == software && s->scales == !!scales)
         return 0;
 #if CONFIG_CUDA
-    if (avctx->hw_device_ctx && cuda_frames_can(avctx->hw_device_ctx, cuda_format(software)))
+    if (avctx->hw_device_ctx && !scales && cuda_frames_can(avctx->hw_device_ctx, cuda_format(software)))
         *next++ = AV_PIX_FMT_CUDA;
 #endif
     *next++ = software;
@@ -204,6 +241,7 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
         return ret;
     avctx->pix_fmt = ret;
     s->software    = software;
+    s->scales      = !!scales;
     return 0;
 }
 
@@ -283,16 +321,21 @@ static int add_side_data(AVCodecContext *avctx, AVFrame *frame, const CudaencPic
     return 0;
 }
 
-/* Doubles columns and rows of a plane whose corner is filled, as the native decoder does. */
-static void double_plane(uint8_t *data, ptrdiff_t stride, int width, int height)
+/* Doubles the columns of a plane whose corner is filled, in place, as the native decoder does. */
+static void double_columns(uint8_t *data, ptrdiff_t stride, int width, int rows)
 {
-    for (int y = 0; y < (height + 1) / 2; y++) {
+    for (int y = 0; y < rows; y++) {
         uint8_t *row = data + y * stride;
 
         row[width - 1] = row[(width - 1) / 2];
         for (int x = width - 2; x > 0; x--)
             row[x] = (row[x / 2] + row[(x + 1) / 2]) >> 1;
     }
+}
+
+/* The same of rows. */
+static void double_rows(uint8_t *data, ptrdiff_t stride, int width, int height)
+{
     for (int y = height - 1; y > 0; y--) {
         const uint8_t *above = data + y / 2 * stride;
         const uint8_t *below = y == height - 1 ? above : data + (y + 1) / 2 * stride;
@@ -303,17 +346,27 @@ static void double_plane(uint8_t *data, ptrdiff_t stride, int width, int height)
     }
 }
 
+/* A component of fewer samples than its plane. */
+static void scale_plane(AVFrame *frame, int component, int double_x, int double_y)
+{
+    const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(frame->format);
+    const int chroma = component == 1 || component == 2, plane = desc->comp[component].plane;
+    const int width  = AV_CEIL_RSHIFT(frame->width, chroma ? desc->log2_chroma_w : 0);
+    const int height = AV_CEIL_RSHIFT(frame->height, chroma ? desc->log2_chroma_h : 0);
+
+    while (double_x--)
+        double_columns(frame->data[plane], frame->linesize[plane], AV_CEIL_RSHIFT(width, double_x),
+                       AV_CEIL_RSHIFT(height, double_y));
+    while (double_y--)
+        double_rows(frame->data[plane], frame->linesize[plane], width, AV_CEIL_RSHIFT(height, double_y));
+}
+
 /* From what inks leave of the light, and what black leaves of that, to light; opaque. As the native decoder does. */
-static void finish_inks(AVFrame *frame, int half_chroma)
+static void finish_inks(AVFrame *frame)
 {
     const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(frame->format);
     const int rgb = desc->flags & AV_PIX_FMT_FLAG_RGB;
 
-    for (int i = 1; half_chroma && i < 3; i++) {
-        const int plane = desc->comp[i].plane;
-
-        double_plane(frame->data[plane], frame->linesize[plane], frame->width, frame->height);
-    }
     for (int y = 0; y < frame->height; y++) {
         uint8_t *row[4];
 
@@ -329,16 +382,6 @@ static void finish_inks(AVFrame *frame, int half_chroma)
     }
 }
 
-/* How FFmpeg's decoder tells two fields: by the height in the container, of the first packet. */
-static void set_fields(const AVCodecContext *avctx, const CudaencPictureInfo *info)
-{
-    MjpegCudaDecContext *s = avctx->priv_data;
-
-    s->fields       = info->height < s->container_height * 3 / 4 ? 2 : 1;
-    s->bottom_first = avctx->field_order == AV_FIELD_BB ||
-                      avctx->field_order == AV_FIELD_UNKNOWN && avctx->codec_tag == MKTAG('M', 'J', 'P', 'G');
-}
-
 /* Whether the bytes behind the first field are another one. */
 static int has_second_field(AVCodecContext *avctx, const CudaencPictureInfo *first, const uint8_t *data, size_t size)
 {
@@ -348,6 +391,26 @@ static int has_second_field(AVCodecContext *avctx, const CudaencPictureInfo *fir
     return size && cudaenc_decoder_read_header(s->decoder, data, size, &info) == CUDAENC_OK &&
            info.width == first->width && info.height == first->height &&
            software_format(&info.format) == software_format(&first->format);
+}
+
+/* Whether a packet holds two fields. Its first picture is flatter than the container's, as FFmpeg's decoder tells them.
+ * Another picture of the same size follows, or the first one has half of the container's lines and the other is lost. */
+static void set_fields(AVCodecContext *avctx, const CudaencPictureInfo *info)
+{
+    MjpegCudaDecContext *s = avctx->priv_data;
+    const int64_t width = s->container_width, height = s->container_height;
+    const size_t size = s->pkt->size;
+
+    s->fields = 1;
+    if (4 * info->height * width < 3 * height * info->width) {
+        const size_t first = cudaenc_decoder_picture_size(s->pkt->data, size);
+
+        if (info->width == width && info->height == (height + 1) / 2 ||
+            has_second_field(avctx, info, s->pkt->data + first, size - first))
+            s->fields = 2;
+    }
+    s->bottom_first = avctx->field_order == AV_FIELD_BB ||
+                      avctx->field_order == AV_FIELD_UNKNOWN && avctx->codec_tag == MKTAG('M', 'J', 'P', 'G');
 }
 
 static void drop_frames(MjpegCudaDecContext *s)
@@ -416,10 +479,7 @@ static int submit_packet(AVCodecContext *avctx)
     if (ret < 0)
         return ret == CUDAENC_ERR_UNSUPPORTED ? AVERROR_PATCHWELCOME : ret == CUDAENC_ERR_INVALID ? AVERROR_INVALIDDATA
                                                                                                    : ff_cudaenc_error(ret);
-    if (s->container_height) {
-        set_fields(avctx, &info);
-        s->container_height = 0;
-    }
+    set_fields(avctx, &info);
     ret = set_format(avctx, &info);
     if (ret < 0)
         return ret;
@@ -456,7 +516,7 @@ static int submit_packet(AVCodecContext *avctx)
     if (s->fields == 2)
         cudaenc_set_interlaced(frame, !s->bottom_first);
     s->finish[slot].inks        = has_inks(&info.format);
-    s->finish[slot].half_chroma = info.format.component[1].log2_subsample_x;
+    scales_planes(&info.format, s->software, s->finish[slot].double_x, s->finish[slot].double_y);
     if (ret >= 0)
         ret = submit_pictures(avctx, &info, slot);
     if (ret < 0) {
@@ -545,8 +605,10 @@ static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
         return ret == CUDAENC_ERR_INVALID ? AVERROR_INVALIDDATA : ff_cudaenc_error(ret);
     }
     av_frame_move_ref(frame, oldest);
+    for (int i = 0; i < 4; i++)
+        scale_plane(frame, i, s->finish[slot].double_x[i], s->finish[slot].double_y[i]);
     if (s->finish[slot].inks)
-        finish_inks(frame, s->finish[slot].half_chroma);
+        finish_inks(frame);
     if (s->finish[slot].missing) {
         av_log(avctx, AV_LOG_WARNING, "The second field is missing: the first one is in its place\n");
         corrupt = 1;
@@ -581,6 +643,7 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
     MjpegCudaDecContext *s = avctx->priv_data;
 
     s->software         = AV_PIX_FMT_NONE;
+    s->container_width  = avctx->coded_width;
     s->container_height = avctx->coded_height;
     s->pkt              = av_packet_alloc();
     if (!s->pkt)

@@ -10,10 +10,18 @@ namespace cudaenc::mjpeg {
 
 namespace {
 
-// T.872 6.5.3; without Adobe's marker the identifiers tell, as in libjpeg and FFmpeg.
+// Lossless coding without sub-sampling is of RGB where Adobe's marker tells nothing else, as in FFmpeg, which marks its
+// own as JFIF.
+bool is_lossless_rgb(const CodedStream &s) {
+    return s.lossless && s.max_h == 1 && s.max_v == 1 && s.components.size() >= 3 && s.metadata.adobe_transform <= 0;
+}
+
+// T.871, T.872 6.5.3: JFIF knows no RGB; else Adobe's marker tells; without either the identifiers do, as in libjpeg.
 bool is_rgb(const CodedStream &s) {
+    if (is_lossless_rgb(s)) return true;
+    if (s.metadata.jfif) return false;
     if (s.metadata.adobe_transform >= 0) return s.metadata.adobe_transform == 0;
-    return !s.metadata.jfif && s.components[0].id == 'R' && s.components[1].id == 'G' && s.components[2].id == 'B';
+    return s.components[0].id == 'R' && s.components[1].id == 'G' && s.components[2].id == 'B';
 }
 
 CudaencColorModel color_model_of(const CodedStream &s) {
@@ -23,10 +31,9 @@ CudaencColorModel color_model_of(const CodedStream &s) {
         case 3:
             return is_rgb(s) ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_YUV;
         case 4:
-            if (s.metadata.adobe_transform == 0) return CUDAENC_COLOR_CMYK;
-            if (s.metadata.adobe_transform == 2) return CUDAENC_COLOR_YCCK;
-            throw Error(CUDAENC_ERR_UNSUPPORTED,
-                        "JPEG: a picture of 4 components without Adobe's marker of CMYK or YCCK is not supported");
+            if (s.lossless && s.metadata.adobe_transform < 0) return CUDAENC_COLOR_RGB;  // and alpha
+            // Adobe's 1, too, which is none of four components.
+            return s.metadata.adobe_transform > 0 ? CUDAENC_COLOR_YCCK : CUDAENC_COLOR_CMYK;
     }
     throw Error(CUDAENC_ERR_UNSUPPORTED,
                 format_string("JPEG: a picture of %zu components is not supported", s.components.size()));
@@ -48,11 +55,14 @@ CudaencFormat make_format(const CodedStream &s, const DecoderOptions &options) {
     if (int64_t{s.width} * s.height > options.max_pixels)
         throw Error(CUDAENC_ERR_INVALID, format_string("JPEG: %dx%d is not allowed: max_pixels is %lld", s.width,
                                                        s.height, static_cast<long long>(options.max_pixels)));
-    const int count = static_cast<int>(s.components.size());
+    if (s.lossless && options.lowres)
+        throw Error(CUDAENC_ERR_UNSUPPORTED, "JPEG: lossless coding at a reduced size is not supported");
+    const int count = static_cast<int>(s.components.size()), bytes = s.bits > 8 ? 2 : 1;
     CudaencFormat f{};
     f.color_model = color_model_of(s);
     f.width = reduced_size(s.width, options.lowres), f.height = reduced_size(s.height, options.lowres);
     f.components = f.planes = count;
+    f.has_alpha = f.color_model == CUDAENC_COLOR_RGB && count == 4;
     f.full_range = !s.metadata.limited_range;
     f.color_primaries = f.color_transfer = f.color_matrix = 2;
     if (f.color_model == CUDAENC_COLOR_RGB) f.color_matrix = 0;
@@ -60,7 +70,13 @@ CudaencFormat make_format(const CodedStream &s, const DecoderOptions &options) {
     for (int c = 0; c < count; c++) {
         const StreamComponent &from = s.components[static_cast<size_t>(c)];
         CudaencComponent &k = f.component[c];
-        k = {.plane = c, .offset = 0, .step = 1, .shift = 0, .depth = 8, .log2_subsample_x = 0, .log2_subsample_y = 0};
+        k = {.plane = c,
+             .offset = 0,
+             .step = bytes,
+             .shift = 8 * bytes - s.bits,
+             .depth = s.bits,
+             .log2_subsample_x = 0,
+             .log2_subsample_y = 0};
         k.log2_subsample_x = log2_subsample(from.h, s.max_h);
         k.log2_subsample_y = log2_subsample(from.v, s.max_v);
     }
@@ -72,7 +88,7 @@ void check_planes(const CudaencFormat &format, const CudaencCodedPicture &pictur
         if (!picture.planes[i])
             throw Error(CUDAENC_ERR_INVALID,
                         format_string("planes[%d] is NULL: a picture of %d planes fills it", i, format.planes));
-        check_stride(format, i, picture.stride[i]);
+        check_stride(format, i, picture.stride[i], Rows::any);
     }
 }
 

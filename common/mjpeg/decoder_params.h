@@ -16,12 +16,15 @@ struct DecoderOptions {
     int64_t max_pixels;  // of a picture, before that
 };
 
-// The planes of a picture, one a component, and the samples of each.
+// The planes of a picture, one a component, and the samples of each: in the highest bits of one or two bytes.
 // Throws Error: CUDAENC_ERR_UNSUPPORTED for components that no format has, CUDAENC_ERR_INVALID for too many pixels.
 CudaencFormat make_format(const CodedStream &stream, const DecoderOptions &options);
 
 // Throws Error, CUDAENC_ERR_INVALID, for a plane that is not there.
 void check_planes(const CudaencFormat &format, const CudaencCodedPicture &picture);
+
+// Whether only the CPU decodes a stream, and to samples: of lossless coding and of 12 bits.
+inline bool is_for_cpu(const CodedStream &stream) { return stream.lossless || stream.bits > 8; }
 
 // Samples of a component at 1/2^lowres of the size.
 inline int reduced_size(int samples, int lowres) { return (samples + (1 << lowres) - 1) >> lowres; }

@@ -34,8 +34,8 @@ class BitReader {
         held_ -= count;
         return left_ >= 0;
     }
-    // Whether more follows than may stand behind the last block of a scan.
-    bool has_excess() const { return left_ >= kExcessBits; }
+    // Whether more follows than may stand behind the last block of a scan. padding: StreamScan::padding.
+    bool has_excess(int padding) const { return left_ >= excess_bits(padding); }
 
   private:
     const uint8_t *next_;

@@ -15,9 +15,10 @@ DecodeTable make_decode_table(const StreamHuffman &huffman, TableUse use) {
         const uint32_t first_code = code;
         for (int i = 0; i < huffman.codes[length - 1]; i++, next++, code++) {
             const int symbol = huffman.symbols[next];
-            const Step step = use == TableUse::dc   ? dc_step(length, symbol)
-                              : use == TableUse::ac ? ac_step(length, symbol)
-                                                    : progressive_ac_step(length, symbol);
+            const Step step = use == TableUse::dc           ? dc_step(length, symbol)
+                              : use == TableUse::ac         ? ac_step(length, symbol)
+                              : use == TableUse::difference ? difference_step(length, symbol)
+                                                            : progressive_ac_step(length, symbol);
             table.by_code[next] = step.packed();
             if (length > DecodeTable::kPrefixBits) {
                 const uint32_t begin = code << (16 - length), end = begin + (1u << (16 - length));

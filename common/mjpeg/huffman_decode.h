@@ -10,6 +10,8 @@ namespace cudaenc::mjpeg {
 // So many bits behind the last block of a scan mean that blocks were lost. Cameras leave up to three bytes there, and
 // more before restart markers.
 constexpr int kExcessBits = 32;
+// The same where the packet ends without a marker, in bytes of 0: some writers pad it.
+constexpr int64_t excess_bits(int padding) { return kExcessBits + int64_t{8} * padding; }
 
 // What a code does. DC and AC take the same step: read so many bits, the last ones the magnitude, and advance so many
 // places of the zig-zag sequence. A level belongs to the last of these. A block ends at place 64.
@@ -88,7 +90,13 @@ CUDAENC_HD Step run_of(const DecodeTable *first, const DecodeTable *then, uint32
     return {bits, 0, places};
 }
 
-enum class TableUse { dc, ac, progressive_ac };
+// H.1.2.2: a difference of 32768 has no further bits. It takes two places, as no other difference does.
+constexpr int kHalfRange = 16;
+constexpr Step difference_step(int code_bits, int category) {
+    return category == kHalfRange ? Step(code_bits, 0, 2) : Step(code_bits, category, 1);
+}
+
+enum class TableUse { dc, ac, progressive_ac, difference };
 DecodeTable make_decode_table(const StreamHuffman &huffman, TableUse use);
 
 // EXTEND of Figure F.12: the value of the magnitude behind the code in `bits`; 0 without one.

@@ -7,11 +7,12 @@
 
 namespace cudaenc::mjpeg {
 
-// The passes: all columns first, then all rows. Columns leave 2 bits of fraction to the rows. Sums are modulo 2^32, so
-// that coefficients of broken streams have a result too.
+// The passes: all columns first, then all rows. Columns leave 2 bits of fraction to the rows, of 12 bits 1. Sums are
+// modulo 2^32, so that coefficients of broken streams have a result too.
 enum class IdctPass { columns, rows };
 constexpr int kIdctConstantBits = 13;
 constexpr int kIdctFraction = 2;
+constexpr int kDeepIdctFraction = 1;  // of 12 bits
 
 CUDAENC_HD constexpr uint32_t idct_constant(double x) {
     return static_cast<uint32_t>(static_cast<int32_t>(x * (1 << kIdctConstantBits) + (x < 0 ? -0.5 : 0.5)));
@@ -20,16 +21,16 @@ CUDAENC_HD constexpr uint32_t idct_constant(double x) {
 // Words are uint32_t, or a vector of them; Signed: the same with a sign.
 //
 // The end of a pass: rounds and shifts. scale: the size of the pass, 8 >> scale. Rows take the factor of both away.
-template <IdctPass Pass, class Signed, class Word>
+template <IdctPass Pass, class Signed, int Fraction, class Word>
 CUDAENC_HD Word idct_descale(const Word &x, int scale) {
     const int shift =
-        scale + (Pass == IdctPass::columns ? kIdctConstantBits - kIdctFraction : kIdctConstantBits + kIdctFraction + 3);
+        scale + (Pass == IdctPass::columns ? kIdctConstantBits - Fraction : kIdctConstantBits + Fraction + 3);
     return (Word)((Signed)(x + (1u << (shift - 1))) >> shift);
 }
 
 // The 1-D inverse DCT of 8 values, in place, after Loeffler, Ligtenberg and Moschytz, with 12 multiplications; see
 // fdct.h. ck below is cos(k pi / 16).
-template <IdctPass Pass, class Signed, class Word>
+template <IdctPass Pass, class Signed, int Fraction = kIdctFraction, class Word>
 CUDAENC_HD void idct(Word (&v)[8]) {
     const Word r = (v[2] + v[6]) * idct_constant(0.541196100);  // sqrt(2) c6
     const Word e2 = r - v[6] * idct_constant(1.847759065);      // sqrt(2) (c2 + c6)
@@ -49,13 +50,13 @@ CUDAENC_HD void idct(Word (&v)[8]) {
     CUDAENC_UNROLL
     for (int i = 0; i < 4; i++) {
         const Word e = even[i], o = odd[i];
-        v[i] = idct_descale<Pass, Signed, Word>(e + o, 0);
-        v[7 - i] = idct_descale<Pass, Signed, Word>(e - o, 0);
+        v[i] = idct_descale<Pass, Signed, Fraction>(e + o, 0);
+        v[7 - i] = idct_descale<Pass, Signed, Fraction>(e - o, 0);
     }
 }
 
 // The same to 4 samples, from 7 of the coefficients: v[4] is not used.
-template <IdctPass Pass, class Signed, class Word>
+template <IdctPass Pass, class Signed, int Fraction = kIdctFraction, class Word>
 CUDAENC_HD void idct_to_4(Word (&v)[8]) {
     const Word e0 = v[0] << (kIdctConstantBits + 1);
     const Word e2 = v[2] * idct_constant(1.847759065) - v[6] * idct_constant(0.765366865);
@@ -63,31 +64,31 @@ CUDAENC_HD void idct_to_4(Word (&v)[8]) {
                     v[5] * idct_constant(0.601344887) - v[7] * idct_constant(0.509795579);
     const Word o1 = v[1] * idct_constant(1.061594337) - v[3] * idct_constant(2.172734803) +
                     v[5] * idct_constant(1.451774981) - v[7] * idct_constant(0.211164243);
-    v[0] = idct_descale<Pass, Signed, Word>(e0 + e2 + o0, 1);
-    v[3] = idct_descale<Pass, Signed, Word>(e0 + e2 - o0, 1);
-    v[1] = idct_descale<Pass, Signed, Word>(e0 - e2 + o1, 1);
-    v[2] = idct_descale<Pass, Signed, Word>(e0 - e2 - o1, 1);
+    v[0] = idct_descale<Pass, Signed, Fraction>(e0 + e2 + o0, 1);
+    v[3] = idct_descale<Pass, Signed, Fraction>(e0 + e2 - o0, 1);
+    v[1] = idct_descale<Pass, Signed, Fraction>(e0 - e2 + o1, 1);
+    v[2] = idct_descale<Pass, Signed, Fraction>(e0 - e2 - o1, 1);
 }
 
 // The same to 2 samples, from coefficients 0, 1, 3, 5 and 7.
-template <IdctPass Pass, class Signed, class Word>
+template <IdctPass Pass, class Signed, int Fraction = kIdctFraction, class Word>
 CUDAENC_HD void idct_to_2(Word (&v)[8]) {
     const Word e = v[0] << (kIdctConstantBits + 2);
     const Word o = v[1] * idct_constant(3.624509785) - v[3] * idct_constant(1.272758580) +
                    v[5] * idct_constant(0.850430095) - v[7] * idct_constant(0.720959822);
-    v[0] = idct_descale<Pass, Signed, Word>(e + o, 2);
-    v[1] = idct_descale<Pass, Signed, Word>(e - o, 2);
+    v[0] = idct_descale<Pass, Signed, Fraction>(e + o, 2);
+    v[1] = idct_descale<Pass, Signed, Fraction>(e - o, 2);
 }
 
 // A pass to 8 >> lowres samples. To one, the coefficient is copied: idct_dc() ends it.
-template <IdctPass Pass, class Signed, int Lowres, class Word>
+template <IdctPass Pass, class Signed, int Lowres, int Fraction = kIdctFraction, class Word>
 CUDAENC_HD void reduced_idct(Word (&v)[8]) {
     if constexpr (Lowres == 0)
-        idct<Pass, Signed, Word>(v);
+        idct<Pass, Signed, Fraction>(v);
     else if constexpr (Lowres == 1)
-        idct_to_4<Pass, Signed, Word>(v);
+        idct_to_4<Pass, Signed, Fraction>(v);
     else
-        idct_to_2<Pass, Signed, Word>(v);
+        idct_to_2<Pass, Signed, Fraction>(v);
 }
 
 // All samples of a block whose only coefficient is DC, level-shifted; of any size.
@@ -98,10 +99,12 @@ CUDAENC_HD constexpr uint32_t dequantise(int32_t level, int32_t divisor) {
     return static_cast<uint32_t>(static_cast<int32_t>(static_cast<int16_t>(static_cast<uint32_t>(level * divisor))));
 }
 
-// The sample of a result of the rows, which is level-shifted.
+// The sample of `Bits` bits of a result of the rows, which is level-shifted.
+template <int Bits = 8>
 CUDAENC_HD constexpr uint32_t clamp_sample(uint32_t x) {
-    const int32_t sample = static_cast<int32_t>(x) + 128;
-    return static_cast<uint32_t>(sample < 0 ? 0 : sample > 255 ? 255 : sample);
+    constexpr int32_t kMost = (1 << Bits) - 1;
+    const int32_t sample = static_cast<int32_t>(x) + (1 << (Bits - 1));
+    return static_cast<uint32_t>(sample < 0 ? 0 : sample > kMost ? kMost : sample);
 }
 
 }  // namespace cudaenc::mjpeg

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "../pipeline.h"
+#include "../thread_pool.h"
 #include "decoder_params.h"
 #include "params.h"
 
@@ -16,7 +17,11 @@ std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, in
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times,
                                              bool device_packets = false);
 
-// The same for decoders.
+// Decodes what is_for_cpu() to planes in memory of the host. damage: what is broken, where nothing was before.
+void decode_planes(const CodedStream &stream, const DecoderOptions &options, const CudaencCodedPicture &to,
+                   ThreadPool &pool, std::string &damage);
+
+// Pipelines of decoders.
 std::unique_ptr<Decoder> make_cpu_decoder(const DecoderOptions &options, int slots, int threads, bool stage_times);
 std::unique_ptr<Decoder> make_device_decoder(const DecoderOptions &options, int slots, int threads,
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times);

@@ -7,7 +7,9 @@
 
 #include "../cpu_pipeline.h"
 #include "entropy_cpu.h"
+#include "extended_cpu.h"
 #include "idct_cpu.h"
+#include "lossless_cpu.h"
 #include "mjpeg.h"
 #include "progressive_cpu.h"
 
@@ -23,6 +25,7 @@ constexpr int kRunMcus = 32;  // whose levels fit the L1 cache
 // A scan with what its decoding needs.
 struct SequentialScan {
     ScanLayout layout;
+    int padding;
     std::array<DecodeTable, kMaxStreamComponents> dc, ac;
 };
 
@@ -51,6 +54,10 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
         check_planes(make_format(s.stream, options_), s.coded);
         begin_stage(slot, kDecode);
         Decoded decoded{.damage = s.stream.damage};
+        if (is_for_cpu(s.stream)) {
+            decode_planes(s.stream, options_, s.coded, pool(), decoded.damage);
+            return decoded;
+        }
         if (s.stream.progressive) {
             const std::vector<CoefficientPlane> planes = decode_coefficients(s.stream, pool(), decoded.damage);
             for (size_t c = 0; c < planes.size(); c++) transform(s, static_cast<int>(c), planes[c]);
@@ -67,7 +74,7 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
     // ---- Sequential scans
 
     void decode_scan(Slot &s, const StreamScan &from, std::atomic<bool> &damaged) {
-        SequentialScan scan{.layout = make_scan_layout(s.stream, from), .dc = {}, .ac = {}};
+        SequentialScan scan{.layout = make_scan_layout(s.stream, from), .padding = from.padding, .dc = {}, .ac = {}};
         for (size_t i = 0; i < static_cast<size_t>(from.count); i++) {
             scan.dc[i] = make_decode_table(s.stream.huffman[static_cast<size_t>(from.dc[i])], TableUse::dc);
             scan.ac[i] = make_decode_table(s.stream.huffman[static_cast<size_t>(from.ac[i])], TableUse::ac);
@@ -106,7 +113,7 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
             transform_run(s, scan.layout, mcu, count, levels.data(), last.data());
             mcu += count;
         }
-        return !ended && !damaged && !(end == grid.mcus() && reader.has_excess());
+        return !ended && !damaged && !(end == grid.mcus() && reader.has_excess(scan.padding));
     }
 
     // MCU m of a run of `count`. The run's blocks lie by component, then by row.
@@ -178,6 +185,14 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
 };
 
 }  // namespace
+
+void decode_planes(const CodedStream &stream, const DecoderOptions &options, const CudaencCodedPicture &to,
+                   ThreadPool &pool, std::string &damage) {
+    if (stream.lossless)
+        decode_lossless(stream, to, pool, damage);
+    else
+        decode_12_bits(stream, options, to, pool, damage);
+}
 
 std::unique_ptr<Decoder> make_cpu_decoder(const DecoderOptions &options, int slots, int threads, bool stage_times) {
     return std::make_unique<MjpegCpuDecoder>(options, slots, threads, stage_times);

@@ -209,7 +209,7 @@ class CoefficientDecoder {
                         return false;
                 }
             }
-        return !state.damaged && !(end == grid.mcus() && state.reader.has_excess());
+        return !state.damaged && !(end == grid.mcus() && state.reader.has_excess(scan.from.padding));
     }
 
     const CodedStream &stream_;

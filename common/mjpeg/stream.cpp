@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "../cudaenc.h"
 #include "../error.h"
 #include "../exif.h"
+#include "huffman_decode.h"
 #include "markers.h"
 
 namespace cudaenc::mjpeg {
@@ -62,10 +64,10 @@ class StreamReader {
             while (read_segment()) {
             }
         } catch (const Error &e) {
-            if (s_.scans.empty()) throw;
+            if (!has_scan_) throw;
             s_.damage = e.what();
         }
-        if (s_.scans.empty()) invalid("there is no scan");
+        if (!has_scan_) invalid("there is no scan");
         s_.metadata.icc_chunks = complete_chunks();
         if (part_ == StreamPart::all && s_.damage.empty())
             for (const StreamComponent &c : s_.components)
@@ -96,11 +98,20 @@ class StreamReader {
         return at_ < packet_.size() ? 0xFF00u | packet_[at_++] : 0;
     }
 
+    // Whether the scans tell all bits of all coefficients, so that nothing can follow them.
+    bool is_complete() const {
+        for (size_t c = 0; c < s_.components.size(); c++)
+            if (s_.progressive ? std::ranges::any_of(coded_bits_[c].low, [](int8_t low) { return low != 0; })
+                               : !s_.components[c].scanned)
+                return false;
+        return has_scan_;
+    }
+
     // False: nothing that matters follows.
     bool read_segment() {
         const uint32_t marker = next_marker();
         if (marker == 0 || marker == kEoi) {
-            if (marker == 0 && s_.damage.empty()) s_.damage = "JPEG: the end is missing";
+            if (marker == 0 && s_.damage.empty() && !is_complete()) s_.damage = "JPEG: the end is missing";
             return false;
         }
         if (marker == kSoi || marker == kTem) return true;
@@ -170,7 +181,8 @@ class StreamReader {
         if (count > kMaxHuffmanCodes) invalid(format_string("a Huffman table of %d codes", count));
         for (int i = 0; i < count; i++) {
             table.symbols[i] = static_cast<uint8_t>(segment.get8());
-            if (tc == 0 && table.symbols[i] > 15) invalid(format_string("a DC category of %d", table.symbols[i]));
+            if (tc == 0 && table.symbols[i] > kHalfRange)
+                invalid(format_string("a DC category of %d", table.symbols[i]));
         }
         destination_[tc][th] = add_huffman(table);
     }
@@ -195,7 +207,15 @@ class StreamReader {
             std::copy_n(spec.symbols, tc ? kAcSymbols : kDcSymbols, table.symbols);
             destination = add_huffman(table);
         }
+        // Frame headers may follow tables.
+        const StreamHuffman &table = s_.huffman[static_cast<size_t>(destination)];
+        if (tc == 0 && !s_.lossless)
+            for (int i = 0; i < count_of(table); i++)
+                if (table.symbols[i] == kHalfRange) invalid(format_string("a DC category of %d", kHalfRange));
         return destination;
+    }
+    static int count_of(const StreamHuffman &table) {
+        return std::accumulate(std::begin(table.codes), std::end(table.codes), 0);
     }
 
     void read_app0(SegmentReader &segment) {
@@ -238,11 +258,12 @@ class StreamReader {
 
     void read_frame(uint32_t marker, SegmentReader &segment) {  // B.2.2
         if (marker == kDac || marker > kSof2 + 5 + 1) unsupported("arithmetic coding");
-        if (marker > kSof2) unsupported(marker == kSof2 + 1 ? "lossless coding" : "hierarchical coding");
+        if (marker > kSof3) unsupported("hierarchical coding");
         if (!s_.components.empty()) invalid("a second frame header");
-        s_.progressive = marker == kSof2;
-        const int bits = segment.get8();
-        if (bits != 8) unsupported(format_string("a depth of %d bits", bits));
+        s_.progressive = marker == kSof2, s_.lossless = marker == kSof3;
+        s_.bits = segment.get8();
+        if (s_.lossless ? s_.bits < 2 || s_.bits > 16 : s_.bits != 8 && s_.bits != 12)
+            unsupported(format_string("a depth of %d bits", s_.bits));
         s_.height = segment.get16(), s_.width = segment.get16();
         if (s_.height == 0 && s_.width) unsupported("a height that DNL tells");
         if (s_.width == 0) invalid("a width of 0");
@@ -293,14 +314,19 @@ class StreamReader {
         scan.first = segment.get8(), scan.last = segment.get8();
         const int high_low = segment.get8();
         scan.high = high_low >> 4, scan.low = high_low & 15;
-        if (!s_.progressive) scan.first = 0, scan.last = kBlockSamples - 1, scan.high = scan.low = 0;
+        if (s_.lossless)
+            scan.last = scan.high = 0;
+        else if (!s_.progressive)
+            scan.first = 0, scan.last = kBlockSamples - 1, scan.high = scan.low = 0;
         scan.restart_interval = restart_interval_;
         for (int i = 0; i < scan.count; i++) {
-            scan.dc[i] = scan.first == 0 && scan.high == 0 ? huffman_of(0, td[i]) : -1;
+            scan.dc[i] = s_.lossless || (scan.first == 0 && scan.high == 0) ? huffman_of(0, td[i]) : -1;
             scan.ac[i] = scan.last > 0 ? huffman_of(1, ta[i]) : -1;
         }
         const char *fault = scan_fault(scan);
         if (!fault) latch_divisors(scan);
+        if (!fault && is_early(scan)) s_.damage = "JPEG: a scan of AC comes before that of DC";
+        has_scan_ = true;
         return keep_scan(scan, fault);
     }
 
@@ -320,13 +346,13 @@ class StreamReader {
             const StreamComponent &c = s_.components[static_cast<size_t>(scan.component[i])];
             if (!s_.progressive && c.scanned) return "JPEG: a component is in two scans";
         }
+        if (s_.lossless) return lossless_fault(scan);
         if (!s_.progressive) return nullptr;
         if (scan.last > 63 || scan.first > scan.last || scan.low > 13 || (scan.high && scan.high != scan.low + 1) ||
             (scan.first == 0 ? scan.last != 0 : scan.count != 1))
             return "JPEG: a scan's spectral selection or successive approximation is not allowed";
         for (int i = 0; i < scan.count; i++) {
             CodedBits &bits = coded_bits_[static_cast<size_t>(scan.component[i])];
-            if (scan.first && bits.low[0] == kNotCoded) return "JPEG: a scan of AC comes before that of DC";
             for (int k = scan.first; k <= scan.last; k++)
                 if (bits.low[static_cast<size_t>(k)] != (scan.high ? scan.high : kNotCoded))
                     return "JPEG: a scan refines bits that are not there, or repeats them";
@@ -338,13 +364,29 @@ class StreamReader {
         return nullptr;
     }
 
+    const char *lossless_fault(const StreamScan &scan) const {  // H.1.1, Table H.1
+        if (scan.first < 1 || scan.first > 7) return "JPEG: a scan's predictor is not 1 to 7";
+        if (scan.low >= s_.bits) return "JPEG: a scan's point transform leaves no bits";
+        const StreamComponent &c = s_.components[static_cast<size_t>(scan.component[0])];
+        const int row_mcus = scan.count == 1 ? c.width : (s_.width + s_.max_h - 1) / s_.max_h;
+        if (scan.restart_interval % row_mcus) return "JPEG: a restart interval of lossless coding has no whole rows";
+        return nullptr;
+    }
+
+    // Whether DC should come first (G.1.1.1.1). What is missing counts as 0, as in libjpeg.
+    bool is_early(const StreamScan &scan) const {
+        return s_.progressive && scan.first && coded_bits_[static_cast<size_t>(scan.component[0])].low[0] == kNotCoded;
+    }
+
+    void take_divisors(StreamComponent &c, int tq) const {
+        if (!has_divisors_[tq]) invalid(format_string("quantisation table %d is missing", tq));
+        std::copy_n(divisors_[tq], kBlockSamples, c.divisors);
+    }
     void latch_divisors(const StreamScan &scan) {
         for (int i = 0; i < scan.count; i++) {
             StreamComponent &c = s_.components[static_cast<size_t>(scan.component[i])];
             if (c.scanned) continue;
-            const int tq = table_of_[static_cast<size_t>(scan.component[i])];
-            if (!has_divisors_[tq]) invalid(format_string("quantisation table %d is missing", tq));
-            std::copy_n(divisors_[tq], kBlockSamples, c.divisors);
+            if (!s_.lossless) take_divisors(c, table_of_[static_cast<size_t>(scan.component[i])]);
             c.scanned = true;
         }
     }
@@ -356,6 +398,7 @@ class StreamReader {
             part_ == StreamPart::header || (!s_.progressive && scan.count == static_cast<int>(s_.components.size()));
         const size_t size = single ? rest.size() : find_marker(rest);
         scan.data = rest.first(size);
+        if (size == rest.size()) scan.padding = ending_zeros(rest);
         at_ += size;
         if (fault)
             s_.damage = fault;
@@ -364,8 +407,18 @@ class StreamReader {
         return !single;
     }
 
+    // Of data without a marker.
+    int ending_zeros(std::span<const uint8_t> data) const {
+        if (part_ == StreamPart::header || data.empty() || data.back() != 0 || find_marker(data) != data.size())
+            return 0;
+        constexpr ptrdiff_t most = 1 << 24;  // whose bits are a number of 32 bits
+        const auto last = std::find_if(data.rbegin(), data.rend(), [](uint8_t byte) { return byte != 0; });
+        return static_cast<int>(std::min(last - data.rbegin(), most));
+    }
+
     const std::span<const uint8_t> packet_;
     const StreamPart part_;
+    bool has_scan_ = false;  // a scan's header was read
     size_t at_ = 0;
     CodedStream s_{};
     std::array<CodedBits, kMaxStreamComponents> coded_bits_;

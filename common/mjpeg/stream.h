@@ -37,10 +37,11 @@ struct StreamScan {
     int component[kMaxStreamComponents];  // their numbers
     int dc[kMaxStreamComponents];         // of each, among CodedStream::huffman; -1: the scan does not use it
     int ac[kMaxStreamComponents];
-    int first, last;                // Ss, Se: places of the zig-zag sequence
-    int high, low;                  // Ah, Al
+    int first, last;                // Ss, Se: places of the zig-zag sequence; Ss of lossless coding: the predictor
+    int high, low;                  // Ah, Al; Al of lossless coding: the point transform
     int restart_interval;           // MCUs; 0: none
     std::span<const uint8_t> data;  // coded data, with stuffed zeros and restart markers
+    int padding;                    // zeros that end the packet behind data without a marker, and may be no codes
 };
 
 // Bytes of the packet.
@@ -59,11 +60,13 @@ constexpr const char *kBrokenData = "JPEG: the coded data are broken";
 
 struct CodedStream {
     int width, height;
-    bool progressive;
+    int bits;          // of a sample: 8 or 12; 2 to 16 of lossless coding
+    bool progressive;  // else sequential, or:
+    bool lossless;
     int max_h, max_v;
     std::vector<StreamComponent> components;
     std::vector<StreamHuffman> huffman;
-    std::vector<StreamScan> scans;  // at least one
+    std::vector<StreamScan> scans;  // those that can be decoded: none where all of them are faulty
     StreamMetadata metadata;
     std::string damage;  // what is wrong with a stream that can be decoded in part; mostly empty
 };
@@ -72,8 +75,8 @@ struct CodedStream {
 enum class StreamPart { header, all };  // header: up to the first scan
 
 // Reads a picture. Junk before SOI is skipped. Huffman tables that are missing are those of Annex K, as in AVI.
-// Throws Error: CUDAENC_ERR_INVALID if there is nothing to decode, CUDAENC_ERR_UNSUPPORTED for coding processes other
-// than baseline, extended and progressive of 8 bits with Huffman codes.
+// Throws Error: CUDAENC_ERR_INVALID if there is nothing to decode, CUDAENC_ERR_UNSUPPORTED for arithmetic and
+// hierarchical coding.
 CodedStream read_stream(std::span<const uint8_t> packet, StreamPart part);
 
 // The bytes of a packet up to the end of its first picture, EOI included. Others may follow, such as a second field.

@@ -47,7 +47,7 @@ struct LevelLister {
     }
     DEVICE_MEMBER void end_block(uint32_t bits) {
         if (has_place()) {
-            extra |= block + 1 == scan.blocks && bits >= kExcessBits;
+            extra |= block + 1 == scan.blocks && bits >= scan.excess_bits;
             blocks[block] = {.subsequence = subsequence,
                              .first = static_cast<uint16_t>((first - list) / kListPitch),
                              .count = static_cast<uint8_t>((next - first) / kListPitch),

@@ -69,7 +69,7 @@ struct ScanState {
         ~0u;  // the byte at which a restart marker stands that is one too many; data that hold it are damaged
     uint32_t damaged = 0;              // whether anything is not as it should be: then the host decodes
     uint32_t blocks = 0;               // decoded, where they belong
-    uint32_t extra = 0;                // whether kExcessBits follow the last block
+    uint32_t extra = 0;                // whether CodedScan::excess_bits follow the last block
     uint32_t tickets = 0;              // of thread-blocks
     uint32_t chained = 0, listed = 0;  // tiles that mjpeg_chain and mjpeg_decode are done with
 };
@@ -138,6 +138,7 @@ struct CodedScan {
     uint32_t interval_blocks;  // of each but the last
     uint32_t blocks;           // of all
     uint32_t mcu_blocks;
+    uint32_t excess_bits;  // excess_bits()
 };
 
 // The bits of a tile.

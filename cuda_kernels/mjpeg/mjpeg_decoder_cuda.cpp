@@ -1,6 +1,7 @@
 // JPEG decoding on a device, top to bottom: upload, coded data without stuffing, where threads begin to decode, levels
 // and samples. What the device does not take the host's threads decode to levels, which the device transforms:
-// progressive coding, broken data, and data that do not synchronise. SPDX-License-Identifier: LGPL-2.1-or-later
+// progressive coding, broken data, and data that do not synchronise. Lossless coding and 12 bits they decode to
+// samples. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
 #include <condition_variable>
@@ -10,6 +11,7 @@
 #include "../../common/error.h"
 #include "../../common/mjpeg/mjpeg.h"
 #include "../../common/mjpeg/progressive_cpu.h"
+#include "../../common/planes.h"
 #include "../../common/thread_pool.h"
 #include "../device_pipeline.h"
 #include "decode_params.h"
@@ -76,8 +78,11 @@ struct Slot : DeviceSlot<Decoded> {
     DeviceArray<uint8_t> pixels;  // of planes for host memory
     std::array<OutputPlane, kMaxStreamComponents> planes;
 
-    // The host's part.
-    const char *fallback = nullptr;  // why it decodes
+    // The host's part: levels, or:
+    bool samples = false;                // is_for_cpu()
+    CudaencCodedPicture host_picture{};  // with planes in memory of the host
+    std::vector<uint8_t> host_samples;   // of planes for device memory
+    const char *fallback = nullptr;      // why it decodes
     DeviceArray<int16_t> device_levels;
     std::shared_ptr<ThreadPool::Task> task;
     bool decoding = false;  // the task runs, or is about to
@@ -111,9 +116,17 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         s.coded = read_stream({picture.data, picture.size}, StreamPart::all);
         s.damage = s.coded.damage;
         check_planes(make_format(s.coded, options_), picture);
-        place_planes(s);
+        s.samples = is_for_cpu(s.coded);
+        if (s.samples)
+            place_host_planes(s);
+        else
+            place_planes(s);
         s.scans.clear();
-        s.fallback = s.coded.progressive ? "progressive coding" : !s.coded.damage.empty() ? kBroken : nullptr;
+        s.fallback = s.coded.lossless          ? "lossless coding"
+                     : s.coded.bits > 8        ? "12 bits"
+                     : s.coded.progressive     ? "progressive coding"
+                     : !s.coded.damage.empty() ? kBroken
+                                               : nullptr;
         s.from_host = alone();
         for (size_t i = 0; i < s.coded.scans.size() && !s.fallback; i++) {
             ScanPlan plan;
@@ -191,16 +204,19 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         if (s.fallback) {
             if (!s.scans.empty()) post_levels(s);
             wait_for_levels(s);
-            transform_levels(s);
+            if (s.samples)
+                upload_samples(s);
+            else
+                transform_levels(s);
         }
-        if (!device_frames_)
+        if (!device_frames_ && !s.samples)
             for (size_t c = 0; c < s.coded.components.size(); c++) {
                 const OutputPlane &plane = s.planes[c];
                 device_->download_2d(s.stream, s.picture.planes[c], s.picture.stride[c], plane.samples,
                                      static_cast<size_t>(plane.stride), static_cast<size_t>(plane.width),
                                      static_cast<size_t>(plane.height));
             }
-        s.copying |= !device_frames_;
+        s.copying |= !device_frames_ && !s.samples;
         decoded = {.damage = std::move(s.damage), .fallback = s.fallback};
     }
 
@@ -212,6 +228,39 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         s.scan_states = {};
         s.failure = nullptr;
         s.levels.clear();
+    }
+
+    // Rows of a plane of samples that the host decodes.
+    PlaneSize host_plane_size(const Slot &s, size_t c) const {
+        const StreamComponent &component = s.coded.components[c];
+        return {.row_bytes =
+                    static_cast<size_t>(reduced_size(component.width, options_.lowres)) * (s.coded.bits > 8 ? 2 : 1),
+                .rows = static_cast<size_t>(reduced_size(component.height, options_.lowres))};
+    }
+    void place_host_planes(Slot &s) {
+        s.host_picture = s.picture;
+        if (!device_frames_) return;
+        size_t bytes = 0;
+        for (size_t c = 0; c < s.coded.components.size(); c++) {
+            const PlaneSize size = host_plane_size(s, c);
+            bytes += size.row_bytes * size.rows;
+        }
+        if (s.host_samples.size() < bytes) s.host_samples.resize(bytes);
+        uint8_t *at = s.host_samples.data();
+        for (size_t c = 0; c < s.coded.components.size(); c++) {
+            const PlaneSize size = host_plane_size(s, c);
+            s.host_picture.planes[c] = at, s.host_picture.stride[c] = static_cast<ptrdiff_t>(size.row_bytes);
+            at += size.row_bytes * size.rows;
+        }
+    }
+    void upload_samples(Slot &s) {
+        if (!device_frames_) return;
+        for (size_t c = 0; c < s.coded.components.size(); c++) {
+            const PlaneSize size = host_plane_size(s, c);
+            device_->upload_2d(s.stream, s.picture.planes[c], static_cast<size_t>(s.picture.stride[c]),
+                               s.host_picture.planes[c], s.host_picture.stride[c], size.row_bytes, size.rows);
+        }
+        device_->synchronize(s.stream);  // the samples are the host's
     }
 
     void place_planes(Slot &s) {
@@ -276,7 +325,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         if (s.from_host) device_->upload(s.queued_on, s.data.data(), staged, table_bytes);
         for (const DeviceScan &scan : s.scans) {
             const size_t size = scan.data.size(), most = s.from_host || size >= kSharedCopyBytes ? kStageBytes : size;
-            pool_.for_each((size + most - 1) / std::max<size_t>(most, 1), [&](size_t i) {
+            pool_.for_each(size ? (size + most - 1) / most : 0, [&](size_t i) {
                 const size_t at = i * most;
                 std::memcpy(staged + scan.data_at + at, scan.data.data() + at, std::min(most, size - at));
             });
@@ -443,7 +492,10 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     }
     void decode_levels(Slot &s) noexcept {
         try {
-            s.levels = decode_coefficients(s.coded, pool_, s.damage);
+            if (s.samples)
+                decode_planes(s.coded, options_, s.host_picture, pool_, s.damage);
+            else
+                s.levels = decode_coefficients(s.coded, pool_, s.damage);
         } catch (...) {
             s.failure = std::current_exception();
         }

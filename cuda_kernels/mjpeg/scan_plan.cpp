@@ -83,6 +83,7 @@ const char *plan_scan(const CodedStream &stream, const StreamScan &scan, bool al
     CodedScan &coded = plan.coded;
     plan.period = period_of(pattern);
     coded.subsequence_bits = subsequence_bits(bytes, plan.period, alone);
+    coded.excess_bits = static_cast<uint32_t>(excess_bits(scan.padding));
     coded.intervals = static_cast<uint32_t>(layout.intervals());
     coded.mcu_blocks = static_cast<uint32_t>(layout.mcu_blocks);
     coded.blocks = static_cast<uint32_t>(layout.grid.mcus() * layout.mcu_blocks);

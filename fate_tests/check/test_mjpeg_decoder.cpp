@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "../../common/mjpeg/mjpeg.h"
 #include "broken.h"
 #include "fault_device.h"
+#include "jpeg_writer.h"
 #include "mjpeg_pictures.h"
 #include "timed_device.h"
 
@@ -79,10 +81,11 @@ class DecoderOf {
 };
 
 struct Plane {
-    int width = 0, height = 0;
-    Bytes samples;  // rows of `width`, each with a margin behind it
+    int width = 0, height = 0;  // bytes, rows
+    Bytes samples;              // rows of `width`, each with a margin behind it
     static constexpr int kMargin = 5;
     int stride() const { return width + kMargin; }
+    const uint8_t *row(int y) const { return samples.data() + y * stride(); }
     uint8_t at(int x, int y) const { return samples[static_cast<size_t>(y * stride() + x)]; }
     bool operator==(const Plane &) const = default;
 };
@@ -113,7 +116,7 @@ void start(DecoderOf &d, const Bytes &packet, Flight &flight) {
     for (size_t c = 0; c < o.planes.size(); c++) {
         const CudaencComponent &k = info.format.component[c];
         Plane &plane = o.planes[c];
-        plane.width = ((info.format.width - 1) >> k.log2_subsample_x) + 1;
+        plane.width = (((info.format.width - 1) >> k.log2_subsample_x) + 1) * k.step;
         plane.height = ((info.format.height - 1) >> k.log2_subsample_y) + 1;
         plane.samples.assign(static_cast<size_t>(plane.stride() * plane.height), 0x5a);
         flight.coded.planes[c] = plane.samples.data();
@@ -150,6 +153,24 @@ Bytes random_jpeg(Random &random, int longest, std::string &what) {
     const Picture picture = make_picture(random, format);
     what = describe_jpeg(config);
     return encode_jpeg(config, picture.frame());
+}
+
+LosslessPicture random_lossless(Random &random, int bits, int predictor) {
+    LosslessPicture picture{.width = random.between(1, 40),
+                            .height = random.between(1, 20),
+                            .bits = bits,
+                            .predictor = predictor,
+                            .point_transform = random.one_in(2) ? 0 : random.between(0, bits - 1),
+                            .restart_rows = random.between(0, 3),
+                            .interleaved = !random.one_in(3),
+                            .components = {}};
+    static constexpr int kFactors[][2] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
+    const int count = random.one_in(3) ? 1 : random.between(3, 4);
+    const auto &luma = kFactors[random.below(count == 3 ? 5 : 1)];
+    for (int c = 0; c < count; c++)
+        picture.components.push_back({.h = c ? 1 : luma[0], .v = c ? 1 : luma[1], .samples = {}});
+    picture.fill(random);
+    return picture;
 }
 
 std::string first_device() { return device_specs.empty() ? "cpu" : device_specs[0]; }
@@ -225,6 +246,106 @@ START_TEST(stays_on_device) {
 }
 END_TEST
 
+// All depths, predictors and point transforms; samples in the highest bits. Devices leave it to the CPU, and say so.
+START_TEST(lossless) {
+    DecoderOf cpu("cpu"), device(first_device());
+    for (int bits = 2; bits <= 16; bits++)
+        for (int round = 0; round < 28; round++) {
+            Random random(static_cast<uint64_t>(100 * bits + round));
+            const LosslessPicture picture = random_lossless(random, bits, 1 + round % 7);
+            const Bytes packet = picture.encode();
+            const Outcome outcome = decode(cpu, packet);
+            EXPECT(outcome.code == CUDAENC_OK && !outcome.corrupt, "%d bits, round %d: code %d, '%s'", bits, round,
+                   outcome.code, cpu.lines.empty() ? "" : cpu.lines.back().c_str());
+            EXPECT_EQ(outcome.planes.size(), picture.components.size());
+            const int step = bits > 8 ? 2 : 1, shift = 8 * step - bits, lost = picture.point_transform;
+            EXPECT_EQ(outcome.format.component[0].depth, bits);
+            EXPECT_EQ(outcome.format.component[0].shift, shift);
+            for (size_t c = 0; c < outcome.planes.size(); c++) {
+                const LosslessPicture::Component &of = picture.components[c];
+                EXPECT_EQ(outcome.planes[c].width, of.width * step);
+                for (int y = 0; y < of.height; y++)
+                    for (int x = 0; x < of.width; x++) {
+                        uint16_t word = outcome.planes[c].at(x, y);
+                        if (step == 2) std::memcpy(&word, outcome.planes[c].row(y) + 2 * x, sizeof word);
+                        EXPECT(word == of.at(x, y) >> lost << lost << shift, "%d bits, round %d: component %zu, %d %d",
+                               bits, round, c, x, y);
+                    }
+            }
+            EXPECT(decode(device, packet).same(outcome), "%d bits, round %d: on a device", bits, round);
+        }
+    EXPECT(first_device() == "cpu" || fallback_of(device).find("lossless coding") != std::string::npos, "'%s'",
+           fallback_of(device).c_str());
+}
+END_TEST
+
+// Samples of 12 bits within one of those of the inverse DCT in double precision, sequential and progressive; reduced to
+// the means of blocks.
+START_TEST(twelve_bits) {
+    for (int round = 0; round < 20; round++) {
+        Random random(static_cast<uint64_t>(round));
+        DeepPicture picture{
+            .columns = random.between(1, 5), .rows = random.between(1, 4), .progressive = round % 2 == 1, .blocks = {}};
+        picture.fill(random);
+        const Bytes packet = picture.encode();
+        DecoderOf cpu("cpu"), means("cpu", 3), device(first_device());
+        const Outcome outcome = decode(cpu, packet), small = decode(means, packet);
+        EXPECT(outcome.code == CUDAENC_OK && !outcome.corrupt, "code %d", outcome.code);
+        EXPECT(decode(device, packet).same(outcome), "round %d: on a device", round);
+        for (size_t b = 0; b < picture.blocks.size(); b++) {
+            const std::array<int, 64> &levels = picture.blocks[b];
+            const int left = static_cast<int>(b) % picture.columns * 8, top = static_cast<int>(b) / picture.columns * 8;
+            const auto check = [&](const Plane &plane, int x, int y, double is) {
+                uint16_t word;
+                std::memcpy(&word, plane.row(y) + 2 * x, sizeof word);
+                EXPECT(word % 16 == 0 && std::fabs(word / 16 - std::clamp(is + 2048, 0.0, 4095.0)) <= 1.01,
+                       "round %d: %d %d: %d instead of %.2f", round, x, y, word / 16, is + 2048);
+            };
+            check(small.planes[0], left / 8, top / 8, levels[0] * DeepPicture::kDivisor / 8.0);
+            for (int y = 0; y < 8; y++)
+                for (int x = 0; x < 8; x++) {
+                    double sum = 0;
+                    for (int v = 0; v < 8; v++)
+                        for (int u = 0; u < 8; u++)
+                            sum += (u ? 1 : std::sqrt(0.5)) * (v ? 1 : std::sqrt(0.5)) / 4 *
+                                   std::cos((2 * x + 1) * u * M_PI / 16) * std::cos((2 * y + 1) * v * M_PI / 16) *
+                                   levels[static_cast<size_t>(8 * v + u)] * DeepPicture::kDivisor;
+                    check(outcome.planes[0], left + x, top + y, sum);
+                }
+        }
+    }
+}
+END_TEST
+
+// A packet ends without EOI, in zeros: the picture is whole. It is not where other bytes follow.
+START_TEST(zeros_without_end) {
+    Random random(17);
+    Log log;
+    const CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[3], 40, 40), "cpu", &log);
+    const CudaencConfig scans = make_jpeg_config(make_jpeg_format(jpeg_formats[6], 40, 40), "cpu", &log);
+    const Bytes several = encode_jpeg(scans, make_picture(random, scans.format).frame());
+    const Bytes baseline = encode_jpeg(config, make_picture(random, config.format).frame());
+    const Bytes lossless = random_lossless(random, 12, 4).encode();
+    for (const std::string &spec : {std::string("cpu"), first_device()}) {
+        DecoderOf device(spec);
+        for (const Bytes *whole : {&baseline, &several, &progressive, &lossless}) {
+            const Outcome expected = decode(device, *whole);
+            for (const size_t zeros : {0, 1, 4, 9, 5000})
+                for (const uint8_t last : {0x00, 0x55}) {
+                    Bytes packet(whole->begin(), whole->end() - 2);
+                    packet.resize(packet.size() + zeros);
+                    packet.insert(packet.end(), last ? 5 : 0, last);
+                    const Outcome outcome = decode(device, packet);
+                    EXPECT(outcome.code == CUDAENC_OK && outcome.corrupt == (last != 0) &&
+                               outcome.planes == expected.planes,
+                           "%s: %zu zeros, then %02x: code %d, corrupt %d", spec.c_str(), zeros, last, outcome.code,
+                           outcome.corrupt);
+                }
+        }
+    }
+}
+END_TEST
+
 START_TEST(broken_streams) {
     DecoderOf cpu("cpu", 0, 1 << 20), device(first_device(), 0, 1 << 20);
     const int rounds = 600;
@@ -232,7 +353,14 @@ START_TEST(broken_streams) {
     for (int round = _i * rounds; round < (_i + 1) * rounds; round++) {
         Random random(static_cast<uint64_t>(round));
         std::string what;
-        const Bytes packet = broken(random, round % 5 ? random_jpeg(random, 50, what) : progressive);
+        Bytes whole = round % 5 ? random_jpeg(random, 50, what) : progressive;
+        if (round % 10 == 5) whole = random_lossless(random, random.between(2, 16), random.between(1, 7)).encode();
+        if (round % 20 == 15) {
+            DeepPicture deep{.columns = 3, .rows = 2, .progressive = random.one_in(2), .blocks = {}};
+            deep.fill(random);
+            whole = deep.encode();
+        }
+        const Bytes packet = broken(random, whole);
         const Outcome ours = decode(cpu, packet), theirs = decode(device, packet);
         EXPECT(ours.same(theirs), "round %d, %s: code %d and %d, corrupt %d and %d", round, what.c_str(), ours.code,
                theirs.code, ours.corrupt, theirs.corrupt);
@@ -576,6 +704,9 @@ START_TEST(scans_that_cannot_be) {
         {repeated, "a component is in two scans"},
         {joined({cut_at(sequential, 2), end}), "a component is in no scan"},
         {cut_at(progressive, 2, 3), "the stream ends within a marker segment"},
+        {joined({cut_at(progressive, 0),
+                 Bytes(progressive.begin() + static_cast<ptrdiff_t>(find_scan(progressive, 1)), progressive.end())}),
+         "a scan of AC comes before that of DC"},
         {twice, "a scan refines bits that are not there, or repeats them"},
         {interleaved, "spectral selection or successive approximation is not allowed"}};
     for (const auto &[packet, line] : cases) {
@@ -614,6 +745,19 @@ START_TEST(segments_before_the_frame) {
     DecoderOf cpu("cpu");
     Bytes packet;
     EXPECT_EQ(read({exif(6), exif(3)}, cpu, packet).orientation, 6);
+    const auto typed = [](const std::string &order, const std::string &type, const std::string &value) {
+        const bool little = order == "II";
+        const std::string tag = little ? "\1\0\x12\1"s : "\0\1\1\x12"s, one = little ? "\1\0\0\0"s : "\0\0\0\1"s;
+        return "\xE1"s + "Exif\0\0"s + order + (little ? "*\0\x08\0\0\0"s : "\0*\0\0\0\x08"s) + tag + type + one +
+               value;
+    };
+    EXPECT_EQ(read({typed("II", "\4\0"s, "\6\0\0\0"s)}, cpu, packet).orientation, 6);
+    EXPECT_EQ(read({typed("MM", "\0\4"s, "\0\0\0\6"s)}, cpu, packet).orientation, 6);
+    EXPECT_EQ(read({typed("MM", "\0\x09"s, "\0\0\0\6"s)}, cpu, packet).orientation, 6);
+    EXPECT_EQ(read({typed("MM", "\0\x08"s, "\0\6\0\0"s)}, cpu, packet).orientation, 6);
+    EXPECT_EQ(read({typed("II", "\1\0"s, "\6\0\0\0"s)}, cpu, packet).orientation, 6);
+    EXPECT_EQ(read({typed("MM", "\0\x09"s, "\xff\xff\xff\xfa"s)}, cpu, packet).orientation, 1);
+    EXPECT_EQ(read({typed("MM", "\0\5"s, "\0\0\0\6"s)}, cpu, packet).orientation, 1);  // RATIONAL
     EXPECT_EQ(read({chunk(2, 2), chunk(1, 2)}, cpu, packet).icc_profile_size, 8);
     EXPECT_EQ(read({chunk(1, 2), chunk(3, 2)}, cpu, packet).icc_profile_size, 0);
     EXPECT_EQ(read({chunk(1, 2), chunk(2, 3)}, cpu, packet).icc_profile_size, 0);
@@ -677,11 +821,10 @@ START_TEST(refusals) {
     check_refused({}, CUDAENC_ERR_INVALID, "no SOI");
     check_refused({'G', 'I', 'F'}, CUDAENC_ERR_INVALID, "no SOI");
     check_refused({0xFF, 0xD8, 0xFF, 0xD9}, CUDAENC_ERR_INVALID, "no scan");
-    check_refused(with(1, 0xC3), CUDAENC_ERR_UNSUPPORTED, "lossless coding");
     check_refused(with(1, 0xC5), CUDAENC_ERR_UNSUPPORTED, "hierarchical coding");
     check_refused(with(1, 0xC9), CUDAENC_ERR_UNSUPPORTED, "arithmetic coding");
     check_refused(with(3, 1), CUDAENC_ERR_INVALID, "a marker segment of length 1");
-    check_refused(with(4, 12), CUDAENC_ERR_UNSUPPORTED, "12 bits");
+    check_refused(with(4, 10), CUDAENC_ERR_UNSUPPORTED, "10 bits");
     check_refused(with(6, 0), CUDAENC_ERR_UNSUPPORTED, "a height that DNL tells");
     check_refused(with(8, 0), CUDAENC_ERR_INVALID, "a width of 0");
     check_refused(with(11, 0x31), CUDAENC_ERR_UNSUPPORTED, "sampling factors of 3 and 1");
@@ -787,6 +930,9 @@ int main(int argc, char **argv) {
                                                             {"stays on the device", stays_on_device},
                                                             {"prefixes", prefixes},
                                                             {"bytes too many", bytes_too_many},
+                                                            {"zeros without end", zeros_without_end},
+                                                            {"lossless", lossless},
+                                                            {"12 bits", twelve_bits},
                                                             {"reduced sizes", reduced_sizes},
                                                             {"pictures in flight", pictures_in_flight},
                                                             {"faults", every_device_call_may_fail},

@@ -68,7 +68,7 @@ class DecoderOf {
         coded.data = packet.data(), coded.size = packet.size();
         for (int c = 0; c < info.format.components; c++) {
             const CudaencComponent &k = info.format.component[c];
-            coded.stride[c] = ((info.format.width - 1) >> k.log2_subsample_x) + 1;
+            coded.stride[c] = (((info.format.width - 1) >> k.log2_subsample_x) + 1) * k.step;
             const int rows = ((info.format.height - 1) >> k.log2_subsample_y) + 1;
             outcome.planes.emplace_back(static_cast<size_t>(coded.stride[c] * rows));
         }

@@ -22,6 +22,7 @@ struct Plane {
 struct Picture {
     std::string refused;  // why; else there are planes
     bool damaged = false;
+    CudaencColorModel color{};
     std::vector<Plane> planes;
 };
 
@@ -30,6 +31,21 @@ struct JpegErrors {
     std::jmp_buf jump;
     std::string line;
 };
+
+CudaencColorModel color_of(const jpeg_decompress_struct &info) {
+    switch (info.jpeg_color_space) {
+        case JCS_GRAYSCALE:
+            return CUDAENC_COLOR_GRAY;
+        case JCS_RGB:
+            return CUDAENC_COLOR_RGB;
+        case JCS_CMYK:
+            return CUDAENC_COLOR_CMYK;
+        case JCS_YCCK:
+            return CUDAENC_COLOR_YCCK;
+        default:
+            return CUDAENC_COLOR_YUV;
+    }
+}
 
 Picture decode_by_libjpeg(const std::vector<uint8_t> &file) {
     Picture picture;
@@ -54,6 +70,7 @@ Picture decode_by_libjpeg(const std::vector<uint8_t> &file) {
     jpeg_create_decompress(&info);
     jpeg_mem_src(&info, file.data(), file.size());
     jpeg_read_header(&info, TRUE);
+    picture.color = color_of(info);
     info.raw_data_out = TRUE;
     info.do_block_smoothing = FALSE;
     info.dct_method = JDCT_ISLOW;
@@ -102,12 +119,13 @@ Picture decode_by_cudaenc(CudaencDecoder *decoder, const std::vector<uint8_t> &f
         picture.refused = last_line;
         return picture;
     }
+    picture.color = info.format.color_model;
     CudaencCodedPicture coded{};
     coded.data = file.data(), coded.size = file.size();
     for (int c = 0; c < info.format.components; c++) {
         const CudaencComponent &k = info.format.component[c];
         Plane plane;
-        plane.width = ((info.format.width - 1) >> k.log2_subsample_x) + 1;
+        plane.width = (((info.format.width - 1) >> k.log2_subsample_x) + 1) * k.step;
         plane.height = ((info.format.height - 1) >> k.log2_subsample_y) + 1;
         plane.samples.resize(static_cast<size_t>(plane.width) * static_cast<size_t>(plane.height));
         picture.planes.push_back(std::move(plane));
@@ -128,6 +146,8 @@ std::string difference(const Picture &ours, const Picture &theirs) {
     if (!theirs.refused.empty()) return {};
     if (!ours.refused.empty()) return theirs.damaged || is_unsupported(ours.refused) ? "" : "refused: " + ours.refused;
     if (ours.damaged) return theirs.damaged ? "" : "said to be damaged: " + last_line;
+    if (ours.color != theirs.color)
+        return "color model " + std::to_string(ours.color) + " instead of " + std::to_string(theirs.color);
     for (size_t c = 0; c < ours.planes.size(); c++) {
         const Plane &a = ours.planes[c], &b = theirs.planes[c];
         if (a.width != b.width || a.height != b.height) return "plane " + std::to_string(c) + " has another size";

@@ -110,9 +110,11 @@ def changed(data, marker, change):
     return joined([(m, change(payload) if m == marker else payload) for m, payload in segments(data)])
 
 
-def exif(orientation, order):
+def exif(orientation, order, kind=3):
+    """kind: a type of TIFF."""
     text = b'II*\0' if order == '<' else b'MM\0*'
-    return b'Exif\0\0' + text + struct.pack(order + 'IHHHIHHI', 8, 1, 0x112, 3, 1, orientation, 0, 0)
+    value = struct.pack(order + {1: 'B', 3: 'H', 4: 'I', 6: 'b', 8: 'h', 9: 'i'}[kind], orientation).ljust(4, b'\0')
+    return b'Exif\0\0' + text + struct.pack(order + 'IHHHI', 8, 1, 0x112, kind, 1) + value + bytes(4)
 
 
 def icc(chunk, count, data):
@@ -151,6 +153,9 @@ def check_segments(jpeg):
         for orientation in range(10):
             own = same(f'orientation-{orientation}', with_segment(jpeg, 0xE1, exif(orientation, order)))
             equal('side_data' in '\n'.join(own), orientation in range(2, 9), f'orientation {orientation}')
+        for kind in (1, 3, 4, 6, 8, 9):
+            lines = fields(save('typed.jpg', with_segment(jpeg, 0xE1, exif(6, order, kind))), 'mjpeg_cuda')[0]
+            equal('side_data' in '\n'.join(lines), True, f'orientation of type {kind}, {order}')
     for order in ((1,), (1, 2, 3), (2, 3, 1), (1, 3)):
         count, data = max(order), jpeg
         for chunk in reversed(order):
@@ -163,6 +168,8 @@ def check_segments(jpeg):
     same('junk', b'junk\xff\0\xff' + jpeg + b'behind EOI')
     same('fill bytes', joined(segments(jpeg), fill=b'\xff\xff\xff'))
     same('no EOI', jpeg[:-2])
+    same('no EOI, zeros', jpeg[:-2] + bytes(300))
+    equal('[FRAME]' in fields(FOLDER / 'no EOI, zeros.jpg', 'mjpeg_cuda', 'err_detect=explode')[0], True, 'no EOI, zeros: explode')
     same('tables before each scan', joined(sorted(segments(jpeg), key=lambda part: (part[0] == 0xDA, part[0] == 0xDB))))
 
 
@@ -210,6 +217,7 @@ def check_fields(picture):
         files = [save(f'of-frames-{i}', data) for i, data in enumerate(fields_of_frames)]
         return run(HERE / 'fields.py', int(width), 2 * int(height), *files)
     first = plain[0].read_bytes()
+    check_mixed_fields(picture, first)
     others = {'of another height': cropped(first, f'{int(width)}x{int(height) - 16}'), 'with more chroma': run('cjpeg', '-sample', '1x1', data=picture)}
     for name, second in others.items():
         lines, log = fields(save('second.avi', frames_of(first, first, first, second)), 'mjpeg_cuda')
@@ -222,18 +230,50 @@ def check_fields(picture):
     refused('fields of an odd height', run(HERE / 'fields.py', int(width), 66, *2 * [save('odd', odd)]), FEATURE, 'of odd heights', suffix='.avi')
 
 
+def check_mixed_fields(picture, field):
+    """Each packet tells for itself whether it holds two fields, whatever came before it, in any container, behind a seek."""
+    width, height = (int(number) for number in picture.split()[1:3])
+    small = cropped(field, f'{width // 2}x{height // 2}')
+    frame = run('cjpeg', data=run(BUILD / 'ffmpeg', '-v', 'error', '-f', 'lavfi', '-i', f'testsrc2=s={width}x{2 * height}', '-frames:v', 1,
+                                  '-pix_fmt', 'rgb24', '-c:v', 'ppm', '-f', 'image2pipe', '-'))
+    wide = run('cjpeg', '-sample', '1x1', data=picture)
+    kinds = {'p': (frame, b''), 'f': (field, field), 's': (small, b''), 'w': (wide, wide)}
+    size = {'p': (width, 2 * height, 0), 'f': (width, 2 * height, 1), 's': (width // 2, height // 2, 0), 'w': (width, 2 * height, 1)}
+
+    def samples(kind):  # of 4:2:0, to which ffmpeg converts all frames
+        columns, rows, _ = size[kind]
+        return columns * rows + (columns + 1) // 2 * ((rows + 1) // 2) * 2
+    for order in ('pfff', 'ffpp', 'pfpf', 'psfp', 'fspw', 'pffwwp'):
+        files = [save(f'mixed-{i}', part) for i, part in enumerate(part for kind in order for part in kinds[kind])]
+        avi = save('mixed.avi', run(HERE / 'fields.py', width, 2 * height, *files))
+        for suffix in ('avi', 'mkv', 'mov'):
+            file = FOLDER / ('mixed.' + suffix)
+            if suffix != 'avi':
+                run(BUILD / 'ffmpeg', '-v', 'error', '-y', '-i', avi, '-c', 'copy', file)
+            lines, log = fields(file, 'mjpeg_cuda')
+            frames = list(zip(*([int(line.split('=')[1]) for line in lines if line.startswith(key + '=')]
+                                for key in ('width', 'height', 'interlaced_frame', 'corrupt'))))
+            equal(frames, [(*size[kind], 0) for kind in order], f'fields {order} in {suffix}: {log}')
+        for first in range(1, len(order)):  # behind a seek
+            done = run(BUILD / 'ffmpeg', '-v', 'error', '-ss', first / 25, '-c:v', 'mjpeg_cuda', '-device', DEVICE, '-i', FOLDER / 'mixed.avi',
+                       '-noautoscale', '-f', 'framemd5', '-')
+            sizes = [int(line.split(b',')[4]) for line in done.splitlines() if not line.startswith(b'#')]
+            equal(sizes, [samples(kind) for kind in order[first:]], f'fields {order} from {first} on')
+
+
 def check_refusals(picture, jpeg):
     refused('arithmetic', run('cjpeg', '-arithmetic', data=picture), FEATURE, 'arithmetic coding')
     refused('arithmetic-progressive', run('cjpeg', '-arithmetic', '-progressive', data=picture), FEATURE, 'arithmetic coding')
-    for marker, word in ((0xC3, 'lossless'), (0xC5, 'hierarchical'), (0xC7, 'hierarchical'), (0xCB, 'arithmetic')):
+    for marker, word in ((0xC5, 'hierarchical'), (0xC7, 'hierarchical'), (0xCB, 'arithmetic')):
         refused(f'SOF {marker:x}', joined([(marker if m == 0xC0 else m, payload) for m, payload in segments(jpeg)]), FEATURE, word)
-    for marker in (0xC1, 0xC2):
-        parts = [(marker if m == 0xC0 else m, b'\x0c' + payload[1:] if m == 0xC0 else payload) for m, payload in segments(jpeg)]
-        refused(f'12 bit {marker:x}', joined(parts), FEATURE, 'depth of 12 bits')
+    for marker in (0xC0, 0xC1, 0xC2):
+        parts = [(marker if m == 0xC0 else m, b'\x0a' + payload[1:] if m == 0xC0 else payload) for m, payload in segments(jpeg)]
+        refused(f'10 bit {marker:x}', joined(parts), FEATURE, 'depth of 10 bits')
     refused('DNL', changed(jpeg, 0xC0, lambda payload: payload[:1] + b'\0\0' + payload[3:]), FEATURE, 'DNL')
-    for sampling in ('4x2', '1x4'):  # of which no format of FFmpeg is
-        refused(sampling, run('cjpeg', '-sample', sampling, data=picture), FEATURE, 'sampling')
 
+
+def check_scaled(picture, jpeg):
+    """Components that no format has are scaled up to the nearest one, as FFmpeg's decoder does."""
     def sampled(data, *factors):
         """With these sampling factors in the frame header."""
         def change(payload):
@@ -242,10 +282,48 @@ def check_refusals(picture, jpeg):
             return bytes(payload)
         return changed(data, 0xC0, change)
     inks = run(FOLDER / 'cmyk', 'cmyk', '1', data=picture)
-    refused('chroma of two heights', sampled(jpeg, 0x22, 0x12, 0x11), FEATURE, 'sampling')
-    refused('sub-sampled RGB', sampled(run('cjpeg', '-rgb', data=picture), 0x21, 0x11, 0x11), FEATURE, 'sampling')
-    refused('sub-sampled black', sampled(inks, 0x21, 0x21, 0x21, 0x11), FEATURE, 'sampling')
-    refused('inks in half of the columns', sampled(inks, 0x21, 0x11, 0x11, 0x21), FEATURE, 'sampling')
+    for sampling, pix_fmt in (('4x2', 'yuvj420p'), ('1x4', 'yuvj440p'), ('2x2,2x1,1x2', 'yuvj444p'), ('2x2,2x2,1x1', 'yuvj444p'),
+                              ('2x2,1x1,2x2', 'yuvj444p'), ('1x2,1x2,1x1', 'yuvj444p'), ('2x1,1x1,2x1', 'yuvj444p')):
+        own = same('scaled ' + sampling, run('cjpeg', '-sample', sampling, data=picture))
+        equal(value(own, 'pix_fmt'), pix_fmt, sampling)
+    same('sub-sampled RGB', sampled(run('cjpeg', '-rgb', data=picture), 0x21, 0x11, 0x11), but=('corrupt', 'decode_error_flags'))
+    for name, data in (('chroma of two heights', sampled(jpeg, 0x22, 0x12, 0x11)), ('less of luma', sampled(jpeg, 0x11, 0x22, 0x22)),
+                       ('less of black', sampled(inks, 0x21, 0x21, 0x21, 0x11)),
+                       ('inks in half of the columns', sampled(inks, 0x21, 0x11, 0x11, 0x21))):
+        lines, log = fields(save(name + '.jpg', data), 'mjpeg_cuda')  # some of which FFmpeg's decoder refuses
+        equal(('[FRAME]' in lines, value(lines, 'pix_fmt') in ('yuvj444p', 'yuvj422p', 'gbrap')), (True, True), f'{name}: {lines} {log}')
+
+
+def lossless(bits, components, factors=(0x11, 0x11, 0x11, 0x11)):
+    """A stream of SOF3 and predictor 1 whose samples are all those that come first, 2^(bits - 1)."""
+    width, height = 32, 16
+    frame = struct.pack('>BHHB', bits, height, width, components)
+    frame += b''.join(bytes([c + 1, factors[c], 0]) for c in range(components))
+    scan = bytes([components]) + b''.join(bytes([c + 1, 0]) for c in range(components)) + bytes([1, 0, 0])
+    largest = max(factors[:components])
+    blocks = sum((f >> 4) * (f & 15) for f in factors[:components]) if components > 1 else 1
+    mcus = width * height // ((largest >> 4) * (largest & 15) if components > 1 else 1)
+    codes = bytes((blocks * mcus + 7) // 8)  # of a bit each: 0
+    table = bytes([0, 1] + [0] * 15 + [0])
+    return joined([(0xC3, frame), (0xC4, table), (0xDA, scan + codes + b'\xff\xd9')])
+
+
+def check_depths():
+    """Lossless coding. FFmpeg's decoder makes packed pictures of RGB, of more than 9 bits in the lowest bits of words."""
+    for bits in range(2, 17):
+        own = same(f'lossless gray {bits}', lossless(bits, 1))
+        equal(value(own, 'pix_fmt'), 'gray' if bits <= 8 else 'gray16le', f'{bits} bits')
+        for components, formats in ((3, ('gbrp', 'gbrp16le')), (4, ('gbrap', 'gbrap16le'))):
+            own = same(f'lossless {bits} {components}', lossless(bits, components), but=('pix_fmt',))
+            equal(value(own, 'pix_fmt'), formats[bits > 8], f'{components} components of {bits} bits')
+    for factors, name in ((0x21, 'yuvj422p'), (0x22, 'yuvj420p'), (0x12, 'yuvj440p')):
+        own = same('lossless ' + name, lossless(8, 3, (factors, 0x11, 0x11)))
+        equal(value(own, 'pix_fmt'), name, 'lossless')
+    for factors, name in ((0x21, 'yuv422p16le'), (0x22, 'yuv420p16le')):
+        own = same('lossless ' + name, lossless(12, 3, (factors, 0x11, 0x11)))
+        equal(value(own, 'pix_fmt'), name, 'lossless')
+    refused('lossless 4:4:0 of 12 bits', lossless(12, 3, (0x12, 0x11, 0x11)), FEATURE, 'of more than 8 bits')
+    refused('lossless at half the size', lossless(8, 1), FEATURE, 'lossless coding at a reduced size', 'lowres=1')
 
 
 def main():
@@ -258,6 +336,8 @@ def main():
     check_options(jpeg, run('cjpeg', '-progressive', data=picture))
     check_fields(picture)
     check_refusals(picture, jpeg)
+    check_scaled(picture, jpeg)
+    check_depths()
     finish()
 
 

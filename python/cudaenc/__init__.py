@@ -356,17 +356,20 @@ def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
 class Picture(NamedTuple):
     """A decoded picture."""
 
-    planes: Sequence[numpy.ndarray]  # of each component, (height, width) of uint8; chroma may be smaller
+    # of each component, (height, width) of uint8, or of uint16 where depth exceeds 8; samples are in the highest bits of
+    # them; chroma may be smaller
+    planes: Sequence[numpy.ndarray]
     color_model: str  # "gray", "yuv", "rgb", or "cmyk" and "ycck", where 255 is no ink
     full_range: bool
     orientation: int  # of EXIF, 1 to 8; 1: as it is
     icc_profile: Optional[bytes]
     corrupt: bool  # parts were broken or missing, and are gray, or data were left over
+    depth: int = 8  # bits of a sample
 
 
 class Decoder(_Session):
-    """Decodes JPEG: baseline, extended and progressive, 8 bits. Packets may be of any size and format. Threads may share
-    it, as an Encoder.
+    """Decodes JPEG: baseline, extended and progressive, 8 or 12 bits; lossless, 2 to 16 bits. Packets may be
+    of any size and format. Threads may share it, as an Encoder.
 
     device, in_flight, threads: as Encoder's.   lowres: pictures are 1/2**lowres as large, 0 to 3.
     max_pixels: larger pictures are refused; None: as JPEG allows.
@@ -425,7 +428,8 @@ class Decoder(_Session):
         row_bytes, rows = ffi.new("size_t *"), ffi.new("size_t *")
         for i in range(info.format.planes):
             lib.cudaenc_plane_size(ffi.addressof(info, "format"), i, row_bytes, rows)
-            planes.append(numpy.empty((rows[0], row_bytes[0]), numpy.uint8))
+            sample = numpy.dtype(numpy.uint16 if info.format.component[i].step == 2 else numpy.uint8)
+            planes.append(numpy.empty((rows[0], row_bytes[0] // sample.itemsize), sample))
             coded.planes[i] = ffi.cast("uint8_t *", planes[i].ctypes.data)
             coded.stride[i] = row_bytes[0]
         code = lib.cudaenc_decoder_submit(self._handle, coded)
@@ -435,7 +439,8 @@ class Decoder(_Session):
         models = {lib.CUDAENC_COLOR_GRAY: "gray", lib.CUDAENC_COLOR_YUV: "yuv", lib.CUDAENC_COLOR_CMYK: "cmyk",
                   lib.CUDAENC_COLOR_YCCK: "ycck"}
         model = models.get(info.format.color_model, "rgb")
-        picture = Picture(planes, model, bool(info.format.full_range), info.orientation, icc, False)
+        picture = Picture(planes, model, bool(info.format.full_range), info.orientation, icc, False,
+                          info.format.component[0].depth)
         self._in_flight.append((token, (picture, buffer)))
         return self._log.outcome(code)
 

@@ -34,7 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::unique_ptr<uint8_t[]> planes[4];  // of the exact size
     for (int c = 0; c < info.format.components; c++) {
         const CudaencComponent &k = info.format.component[c];
-        const size_t width = static_cast<size_t>((info.format.width - 1) >> k.log2_subsample_x) + 1,
+        const size_t width = (static_cast<size_t>((info.format.width - 1) >> k.log2_subsample_x) + 1) *
+                             static_cast<size_t>(k.step),
                      height = static_cast<size_t>((info.format.height - 1) >> k.log2_subsample_y) + 1;
         planes[c] = std::make_unique_for_overwrite<uint8_t[]>(width * height);
         coded.planes[c] = planes[c].get();
