@@ -78,7 +78,7 @@ compare FATE 0 "$work"/*.own
 
 # ---- Files of many cameras and programs
 corpus=${media:+$media/../corpora/jpeg}
-[ ! -d "$corpus" ] || compare corpus 22 "$corpus"/*.jpg
+[ ! -d "$corpus" ] || compare corpus 19 "$corpus"/*.jpg
 # Debian's packages with the most photographs, all of whose files that libjpeg decodes have the same samples (3137 of 3186 in
 # Debian 12; 49 have no picture): golang-github-rwcarlsen-goexif-dev (cameras and phones), pysiogame, marble-qt-data, cimg-doc,
 # fotoxx-common, kphotoalbum, hugin-data, labelme-examples, wand-doc, openuniverse-common, xsane-common, nip2,

@@ -237,13 +237,15 @@ def check_mixed_fields(picture, field):
     frame = run('cjpeg', data=run(BUILD / 'ffmpeg', '-v', 'error', '-f', 'lavfi', '-i', f'testsrc2=s={width}x{2 * height}', '-frames:v', 1,
                                   '-pix_fmt', 'rgb24', '-c:v', 'ppm', '-f', 'image2pipe', '-'))
     wide = run('cjpeg', '-sample', '1x1', data=picture)
-    kinds = {'p': (frame, b''), 'f': (field, field), 's': (small, b''), 'w': (wide, wide)}
-    size = {'p': (width, 2 * height, 0), 'f': (width, 2 * height, 1), 's': (width // 2, height // 2, 0), 'w': (width, 2 * height, 1)}
+    large = run('cjpeg', data=run(BUILD / 'ffmpeg', '-v', 'error', '-f', 'lavfi', '-i', f'testsrc2=s={2 * width}x{2 * height}', '-frames:v',
+                                  1, '-pix_fmt', 'rgb24', '-c:v', 'ppm', '-f', 'image2pipe', '-'))
+    kinds = {'p': (frame, b''), 'f': (field, field), 's': (small, b''), 'w': (wide, wide), 'l': (large, large)}
+    size = {'l': (2 * width, 4 * height, 1), 'p': (width, 2 * height, 0), 'f': (width, 2 * height, 1), 's': (width // 2, height // 2, 0), 'w': (width, 2 * height, 1)}
 
     def samples(kind):  # of 4:2:0, to which ffmpeg converts all frames
         columns, rows, _ = size[kind]
         return columns * rows + (columns + 1) // 2 * ((rows + 1) // 2) * 2
-    for order in ('pfff', 'ffpp', 'pfpf', 'psfp', 'fspw', 'pffwwp'):
+    for order in ('pfff', 'ffpp', 'pfpf', 'psfp', 'fspw', 'pffwwp', 'flpl'):
         files = [save(f'mixed-{i}', part) for i, part in enumerate(part for kind in order for part in kinds[kind])]
         avi = save('mixed.avi', run(HERE / 'fields.py', width, 2 * height, *files))
         for suffix in ('avi', 'mkv', 'mov'):
