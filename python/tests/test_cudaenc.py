@@ -314,6 +314,12 @@ class Decode(unittest.TestCase):
         self.assertEqual((decoded.color_model, decoded.icc_profile), ("yuv", b"profile"))
         self.assertEqual(cudaenc.decode(stream.getvalue(), lowres=1).planes[0].shape, (23, 34))
         self.assertTrue(cudaenc.decode(data[:-40]).corrupt)
+        # lossless, 12 bits, 8x4: the first difference is 1, the others are 0
+        frame = b"\xff\xd8\xff\xc3\0\x0b\x0c\0\4\0\x08\1\1\x11\0"
+        table = b"\xff\xc4\0\x15\0\2" + bytes(15) + b"\0\1"
+        deep = cudaenc.decode(frame + table + b"\xff\xda\0\x08\1\1\0\1\0\0" + b"\xc0\0\0\0\0\xff\xd9")
+        self.assertEqual((deep.depth, deep.planes[0].dtype, deep.planes[0].shape), (12, numpy.uint16, (4, 8)))
+        self.assertTrue((deep.planes[0] == 2049 << 4).all())
 
     def test_batches(self):
         packets = [cudaenc.encode(picture(20 + i, 30), "mjpeg") for i in range(9)]
