@@ -33,12 +33,15 @@ help:
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers, one
 # after the other.
 goals := lib wheel deb windows ffmpeg install demo check check-long check-versions check-packages check-cluster check-windows check-sanitize check-tsan check-oss-fuzz fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
-.PHONY: series sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size uninstall clean format FORCE
+.PHONY: series sanitized-programs demo-alone help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size uninstall clean format FORCE
 wanted := $(filter $(goals),$(MAKECMDGOALS))
 deps:
 	@patches/deps.sh $(filter-out deps,$(MAKECMDGOALS)) $(FOR)
+# What runs without a GPU has nvcc compile for the oldest and the newest architecture, if GPU_ARCHS does not say other.
+two_archs = $(if $(filter file,$(origin GPU_ARCHS)),GPU_ARCHS='$(firstword $(archs)) $(lastword $(archs))')
 $(goals): deps
-	@$(if $(filter $@,$(firstword $(wanted))),$(foreach goal,$(wanted),$(MAKE) --no-print-directory do-$(goal);))
+	@$(if $(filter $@,$(firstword $(wanted))),$(foreach goal,$(wanted),$(MAKE) --no-print-directory do-$(goal) \
+	    $(if $(filter check check-sanitize check-tsan fate fuzz,$(goal)),$(two_archs));),:)
 
 include make/library.mk make/kernels.mk make/ffmpeg.mk make/tests.mk make/packages.mk
 
@@ -60,9 +63,19 @@ series: build/src/state-$(FFMPEG)/hooks
 	@for kind in fork upstream; do \
 	    rm -rf build/series/$(FFMPEG)/$$kind; patches/series.py $(if $(AUTHOR),--author='$(AUTHOR)') $$kind $(TREE)/ build/series/$(FFMPEG)/$$kind; done
 	@ls build/series/$(FFMPEG)/*/*.patch
-# With the whole FFmpeg where it was built, else with what the demo needs of it.
-do-demo: $(if $(wildcard $(full)/built),do-ffmpeg,$(demo)/built)
-	@fate_tests/demo.sh $(if $(wildcard $(full)/built),$(B)/bin,$(demo)) $(B)/demo "$(INPUT)"
+# With the whole FFmpeg where it was built, else with what the demo needs of it and with kernels for the GPU that is here;
+# where none is, without.
+gpu_here = $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -un)
+ifneq ($(wildcard $(full)/built),)
+do-demo: do-ffmpeg
+	@fate_tests/demo.sh $(B)/bin $(TREE) $(B)/demo "$(INPUT)"
+else
+do-demo:
+	@$(if $(wildcard /dev/nvidiactl),:,echo "note: no GPU is here: the demo runs on the CPU, without kernels")
+	@$(MAKE) --no-print-directory demo-alone $(if $(wildcard /dev/nvidiactl),$(addprefix GPU_ARCHS=,$(firstword $(filter $(archs),$(gpu_here)))),KERNEL_COMPILER=none)
+endif
+demo-alone: $(demo)/built
+	@fate_tests/demo.sh $(demo) $(TREE) $(B)/demo "$(INPUT)"
 
 # ---- Tests. What each prints ends in "N passed, N failed"; fate_tests/check.sh adds them up.
 # One stage: the program of that name. What runs on a GPU is not compiled again for a device that is none.

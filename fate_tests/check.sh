@@ -16,20 +16,50 @@ rounds=${LONG:+2000} combinations=${LONG:+10000}
 export MAKEFLAGS="-j${JOBS:-$(nproc)}" # of the makes below, which share no jobs with the one above
 unset MAKELEVEL
 
-# step NAME COMMAND...: counts the tests of the command's last line "N passed, N failed"; without such a line it is one test.
-step() {
-    local name=$1 start=$SECONDS status=0 line
+# run NAME COMMAND...: what it prints goes to a log, which ends in its status and its seconds.
+run() {
+    local name=$1 start=$SECONDS status=0
     shift
     "$@" >"$logs/$name.log" 2>&1 || status=$?
+    echo "$status $((SECONDS - start))" >"$logs/$name.status"
+}
+# report NAME: counts the tests of its last line "N passed, N failed"; without such a line it is one test.
+report() {
+    local name=$1 line status seconds
+    read -r status seconds <"$logs/$name.status"
     line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$logs/$name.log" | tail -n 1 || true)
     [ -n "$line" ] || line="$((status == 0)) passed, $((status != 0)) failed"
     [[ $status = 0 || ! $line =~ ' 0 failed' ]] || line="${line%% *} passed, 1 failed" # it died at its end
     [ "${line%, 0 failed*}" != "$line" ] || tail -n 60 "$logs/$name.log"
     grep -E '^(skipped|warning|note):' "$logs/$name.log" | sort -u || true
-    echo "$name: $line ($((SECONDS - start)) s)"
+    echo "$name: $line ($seconds s)"
     # shellcheck disable=SC2086 # words
     set -- $line
     passed=$((passed + $1)) failed=$((failed + $3))
+}
+# Steps that share no files run beside each other; all are reported in their order. A step alone waits for those before it.
+running=()
+reported() { # those at the front that have ended
+    while [ ${#running[@]} != 0 ] && [ -f "$logs/${running[0]}.status" ]; do
+        report "${running[0]}"
+        running=("${running[@]:1}")
+    done
+}
+beside() { # NAME COMMAND...
+    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-$(nproc)}" ]; do wait -n || true; done
+    reported
+    rm -f "$logs/$1.status"
+    running+=("$1")
+    run "$@" &
+}
+settle() {
+    wait
+    reported
+}
+step() { # NAME COMMAND...
+    settle
+    run "$@"
+    report "$1"
 }
 
 # A program on libcheck ends in "100%: Checks: 12, Failures: 0, Errors: 0".
@@ -65,7 +95,15 @@ bench_lines() {
     "$B/check/test_rate" emu --case=frames --bench | tee "$logs/times" && grep -q '^bench pcrd: .* ms .* emulated$' "$logs/times"
 }
 
+# What 'make demo' shows, of a small clip: all encoders, and a picture with captions.
+demo() {
+    "$FATE/ffmpeg" -v error -y -f lavfi -i mandelbrot=s=480x300 -frames:v 3 -pix_fmt yuv422p10 -c:v ffv1 "$B/check/demo.mkv" &&
+        FRAMES=3 fate_tests/demo.sh "$FATE" "$FATE/src" "$B/check/demo" "$B/check/demo.mkv" &&
+        "$FATE/ffprobe" -v error -show_entries stream=width,height -of csv=p=0 "$B/check/demo/demo.png" | grep -qx 1920,1008
+}
+
 finish() {
+    settle
     echo
     echo "$passed passed, $failed failed"
     [ "$failed" = 0 ]
@@ -85,44 +123,45 @@ step formatting formatting
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
 for source in fate_tests/check/test_*.cpp; do
     program=$(basename "$source" .cpp)
-    step "$program" unit "$B/check/$program" "${devices[@]}"
+    beside "$program" unit "$B/check/$program" "${devices[@]}"
 done
 [ -n "${SANITIZE-}" ] || step carried carried
-step fuzz unit "$B/bin/cudaenc_fuzz" 100 1 "${devices[@]}"
-step "fuzz-from-$seed" unit "$B/bin/cudaenc_fuzz" "${rounds:-100}" "$seed" "${devices[@]}"
+beside fuzz unit "$B/bin/cudaenc_fuzz" 100 1 "${devices[@]}"
+beside "fuzz-from-$seed" unit "$B/bin/cudaenc_fuzz" "${rounds:-100}" "$seed" "${devices[@]}"
 [ "${SANITIZE-}" != thread ] || finish
 if [ -z "${SANITIZE-}" ]; then # a part of 'make check-sanitize'
-    CK_TIMEOUT_MULTIPLIER=10 step sanitize-session unit build/address/check/test_session
-    CK_TIMEOUT_MULTIPLIER=10 step sanitize-fuzz unit build/address/bin/cudaenc_fuzz 100
+    CK_TIMEOUT_MULTIPLIER=10 beside sanitize-session unit build/address/check/test_session
+    CK_TIMEOUT_MULTIPLIER=10 beside sanitize-fuzz unit build/address/bin/cudaenc_fuzz 100
 fi
 [ -n "${SANITIZE-}" ] || step library fate_tests/library/run.sh "$B" "$FATE"
 [ -n "${SANITIZE-}" ] || step goals fate_tests/library/goals.sh
-[ -n "${SANITIZE-}" ] || step recipes python3 fate_tests/recipes.py "$FATE"
-[ -n "${SANITIZE-}" ] || step python fate_tests/library/python.sh "$B"
+[ -n "${SANITIZE-}" ] || beside recipes python3 fate_tests/recipes.py "$FATE"
+[ -n "${SANITIZE-}" ] || beside python fate_tests/library/python.sh "$B"
 step bench-lines bench_lines
-step bench-smoke "$B/bin/cudaenc_bench" -device emu -smoke
-step bench-report fate_tests/bench/test_report.py "$B/bin" "$FATE/ffmpeg"
+beside demo demo
+beside bench-smoke "$B/bin/cudaenc_bench" -device emu -smoke
+beside bench-report fate_tests/bench/test_report.py "$B/bin" "$FATE/ffmpeg"
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
 step fate-emu fate_tests/fate.sh "$FATE" emu
 step interop fate_tests/interop/run.sh "$FATE"
 step interop-profiles fate_tests/interop/profiles.sh "$FATE"
-step "interop-matrix-from-$seed" fate_tests/interop/matrix.sh "$FATE" "${combinations:-2000}" "$seed"
+beside "interop-matrix-from-$seed" fate_tests/interop/matrix.sh "$FATE" "${combinations:-2000}" "$seed"
 step interop-misread fate_tests/interop/matrix.sh "$FATE" misread
-step interop-charts python3 fate_tests/interop/charts.py "$FATE"
-step interop-quality python3 fate_tests/interop/quality.py "$FATE" ${MEDIA:+"$MEDIA"}
-step interop-levels python3 fate_tests/interop/levels.py "$FATE"
-step interop-metadata python3 fate_tests/interop/metadata.py "$FATE"
-step interop-mxf fate_tests/interop/mxf.py "$FATE"
-step interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu
-step interop-h264 fate_tests/interop/h264.sh "$FATE" ${MEDIA:+"$MEDIA"}
-step interop-mjpeg fate_tests/interop/mjpeg.sh "$FATE" ${MEDIA:+"$MEDIA"}
-step interop-jpeg-decode fate_tests/interop/jpeg_decode.sh "$FATE" ${MEDIA:+"$MEDIA"}
-step interop-jpeg-frames fate_tests/interop/jpeg_frames.py "$FATE"
+beside interop-charts python3 fate_tests/interop/charts.py "$FATE"
+beside interop-quality python3 fate_tests/interop/quality.py "$FATE" ${MEDIA:+"$MEDIA"}
+beside interop-levels python3 fate_tests/interop/levels.py "$FATE"
+beside interop-metadata python3 fate_tests/interop/metadata.py "$FATE"
+beside interop-mxf fate_tests/interop/mxf.py "$FATE"
+beside interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu
+beside interop-h264 fate_tests/interop/h264.sh "$FATE" ${MEDIA:+"$MEDIA"}
+beside interop-mjpeg fate_tests/interop/mjpeg.sh "$FATE" ${MEDIA:+"$MEDIA"}
+beside interop-jpeg-decode fate_tests/interop/jpeg_decode.sh "$FATE" ${MEDIA:+"$MEDIA"}
+beside interop-jpeg-frames fate_tests/interop/jpeg_frames.py "$FATE"
 step api fate_tests/interop/api.sh "$FATE"
 step api-emu fate_tests/interop/api.sh "$FATE" emu
-step errors fate_tests/interop/errors.sh "$FATE"
-step options python3 fate_tests/interop/options.py "$FATE"
-[ -z "${MEDIA-}" ] || step media fate_tests/interop/media.sh "$FATE" "$MEDIA"
+beside errors fate_tests/interop/errors.sh "$FATE"
+beside options python3 fate_tests/interop/options.py "$FATE"
+[ -z "${MEDIA-}" ] || beside media fate_tests/interop/media.sh "$FATE" "$MEDIA"
 
 record=fate_tests/gpu-record.txt
 if [ -f $record ] && [ "$(grep '^tree ' $record)" != "$(fate_tests/gpu/trees.sh)" ]; then

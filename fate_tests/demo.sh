@@ -1,9 +1,10 @@
 #!/bin/bash
 # The main job, shown: a clip becomes JPEG 2000 and JPEG, by these encoders and by FFmpeg's own at equal size; speed and PSNR
-# of each. Usage: demo.sh FOLDER_OF_FFMPEG OUTPUT_FOLDER [INPUT]   FRAMES=24 of them   SPDX-License-Identifier: LGPL-2.1-or-later
+# of each. Usage: demo.sh FOLDER_OF_FFMPEG FFMPEG_SOURCES OUTPUT_FOLDER [INPUT]   FRAMES=24 of them   SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
+here=$(dirname "$0")
 ffmpeg="$1/ffmpeg -hide_banner -nostdin -y" ffprobe="$1/ffprobe -v error"
-out=$2 input=${3:-} frames=${FRAMES:-24}
+font=$2/libavutil/xga_font_data.c out=$3 input=${4:-} frames=${FRAMES:-24}
 mkdir -p "$out"
 
 # Without an input: what photographs have. Hills of many sizes, since their spectrum falls with the frequency; contours of
@@ -29,7 +30,8 @@ width=$(probe width "$out/source.nut") height=$(probe height "$out/source.nut") 
 frames=$(probe nb_read_packets "$out/source.nut")
 echo "source:  $what; $width x $height $format"
 
-# encode NAME SOURCE_FORMAT OPTIONS...: leaves NAME.nut; prints a row. $bytes: of all its packets.
+declare -A captions
+# encode NAME SOURCE_FORMAT OPTIONS...: leaves NAME.nut; prints a row. $bytes: of all its packets. Its caption.
 encode() {
     local name=$1 of=$2 log=$out/$1.log seconds quality
     shift 2
@@ -42,6 +44,7 @@ encode() {
     [ "$quality" != inf ] || quality=exact
     awk -v name="$name" -v f="$frames" -v s="$seconds" -v b="$bytes" -v p="$((width * height))" -v q="$quality" 'BEGIN {
         printf "%-20s %10.1f %14d %12.2f %9s\n", name, f / s, b / f, 8 * b / f / p, q }'
+    captions[$name]="$name, $(awk -v b="$bytes" -v f="$frames" -v p="$((width * height))" 'BEGIN { printf "%.2f", 8 * b / f / p }') bits/pixel, $quality dB"
 }
 # The highest quality of mjpeg_cuda that gives the first frame no more than so many bytes: whole numbers are some percent apart.
 quality_for() {
@@ -69,13 +72,19 @@ $ffmpeg -v error -i "$out/j2k_cuda.nut" -c copy "$out/lossy.mxf"
 $ffmpeg -v error -i "$out/j2k_cuda-lossless.nut" -c copy "$out/lossless.mxf"
 
 # A part of a frame, each pixel four: the source, j2k_cuda, FFmpeg's jpeg2000 of the same size; mjpeg_cuda, and 16 times the
-# errors of the two above.
+# errors of the two above. Each has a caption.
 part="trim=start_frame=$((frames / 2)),setpts=N/25/TB,format=gbrp,crop='min(iw,320)':'min(ih,240)':(iw-ow)*0.7:(ih-oh)*0.8"
 error() { echo "[$1][$2]blend=all_mode=difference,lutrgb=r=val*16:g=val*16:b=val*16"; }
-$ffmpeg -v error -i "$out/source.nut" -i "$out/j2k_cuda.nut" -i "$out/jpeg2000.nut" -i "$out/mjpeg_cuda.nut" -frames:v 1 -update 1 \
-    -filter_complex "[0:v]$part,split=3[a][x][y]; [1:v]$part,split[b][p]; [2:v]$part,split[c][q]; [3:v]$part[j];
-    $(error x p)[d]; $(error y q)[e]; [a][b][c]hstack=inputs=3[top]; [j][d][e]hstack=inputs=3[bottom];
-    [top][bottom]vstack,scale=iw*2:ih*2:flags=neighbor,format=rgb24" "$out/demo.png"
+caption() { "$here/captions.py" "$font" $((2 * (width < 320 ? width : 320))) "$@"; }
+caption "$out/top.ppm" source "${captions[j2k_cuda]}" "${captions[jpeg2000]}"
+caption "$out/bottom.ppm" "${captions[mjpeg_cuda]}" "j2k_cuda: 16 times its errors" "jpeg2000: 16 times its errors"
+$ffmpeg -v error -i "$out/source.nut" -i "$out/j2k_cuda.nut" -i "$out/jpeg2000.nut" -i "$out/mjpeg_cuda.nut" -i "$out/top.ppm" \
+    -i "$out/bottom.ppm" -frames:v 1 -update 1 -filter_complex "[0:v]$part,split=3[a][x][y]; [1:v]$part,split[b][p];
+    [2:v]$part,split[c][q]; [3:v]$part[j]; $(error x p)[d]; $(error y q)[e];
+    [a][b][c]hstack=inputs=3,scale=iw*2:ih*2:flags=neighbor,format=rgb24[top];
+    [j][d][e]hstack=inputs=3,scale=iw*2:ih*2:flags=neighbor,format=rgb24[bottom];
+    [4:v]format=rgb24[s]; [5:v]format=rgb24[t]; [s][top][t][bottom]vstack=inputs=4" "$out/demo.png"
+rm "$out"/*.ppm
 rm "$out"/*.nut
 echo
 echo "frames/s are of whole commands, such as: ffmpeg -i source.nut -c:v j2k_cuda -format j2k -b:v ... out.nut"

@@ -8,10 +8,8 @@ test_kernels   := $(wildcard fate_tests/emu/*.cu fate_tests/bench/*.cu)
 # smallest compression wants a driver of CUDA 12.4, which is more than what nvcc 12 makes wants otherwise.
 GPU_ARCHS ?= 75 80 86 89 90 100 120
 archs := $(filter $(patsubst sm_%,%,$(if $(NVCC),$(shell $(NVCC) --list-gpu-code))),$(GPU_ARCHS))
-nvccflags := -fatbin -std=c++20 -O3 --fmad=false -Wno-deprecated-gpu-targets -Icommon -Icuda_kernels \
-            $(if $(shell $(or $(NVCC),true) --version | grep -E 'release (1[3-9]|[2-9][0-9])'),--compress-mode=size) \
-            $(foreach a,$(archs),-gencode arch=compute_$(a),code=sm_$(a)) \
-            -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
+nvccflags := -std=c++20 -O3 --fmad=false -Wno-deprecated-gpu-targets -Icommon -Icuda_kernels
+fatbin    := $(if $(shell $(or $(NVCC),true) --version | grep -E 'release (1[3-9]|[2-9][0-9])'),--compress-mode=size)
 
 # clang: PTX for the oldest, with nothing of NVIDIA's, and the same whether a CUDA toolkit is there or not.
 clangflags := -x cuda -S --cuda-device-only --cuda-gpu-arch=sm_75 --cuda-feature=+ptx70 --cuda-path=/nonexistent \
@@ -26,10 +24,23 @@ images         := $(call compiled,$(kernels))
 test_images    := $(images) $(call compiled,$(test_kernels))
 $(eval $(call stamp,build/kernels/flags,$(kernel_version) $(nvccflags) $(clangflags)))
 
-build/kernels/%.fatbin: %.cu build/kernels/flags
+# What an architecture has is kept: other GPU_ARCHS later make only what is missing.
+define architecture # $(call architecture,number)
+build/kernels/compute_$(1)/%.ptx: %.cu build/kernels/flags
+	@mkdir -p $$(@D)
+	@echo "NVCC    $$< sm_$(1)"
+	@$(NVCC) -ptx -arch=compute_$(1) $(nvccflags) -MD -MP -MF $$@.d $$< -o $$@
+build/kernels/sm_$(1)/%.cubin: build/kernels/compute_$(1)/%.ptx
+	@mkdir -p $$(@D)
+	@$(dir $(NVCC))ptxas -m64 --fmad false -arch=sm_$(1) $$< -o $$@
+endef
+$(foreach a,$(archs),$(eval $(call architecture,$(a))))
+newest := $(lastword $(archs))
+$(eval $(call stamp,build/kernels/archs,$(archs)))
+build/kernels/%.fatbin: $(foreach a,$(archs),build/kernels/sm_$(a)/%.cubin) build/kernels/compute_$(newest)/%.ptx build/kernels/archs
 	@mkdir -p $(@D)
-	@echo "NVCC    $<"
-	@$(NVCC) $(nvccflags) -MD -MP -MF $@.d $< -o $@
+	@$(dir $(NVCC))fatbinary --create=$@ -64 $(fatbin) --image3=kind=ptx,sm=$(newest),file=build/kernels/compute_$(newest)/$*.ptx \
+	    $(foreach a,$(archs),--image3=kind=elf,sm=$(a),file=build/kernels/sm_$(a)/$*.cubin)
 build/kernels/%.ptx: %.cu build/kernels/flags
 	@mkdir -p $(@D)
 	@echo "CLANG   $<"
@@ -62,7 +73,7 @@ do-kernels: do-kernel-size $(test_images) $(if $(CLANG),$(other_ptx))
 	@$(if $(CLANG),:,echo "no clang >= 16 here: the kernels were not compiled with it"; exit 1)
 	@$(if $(NVCC),for ptx in $(other_ptx); do $(dir $(NVCC))ptxas -arch=sm_75 $$ptx -o /dev/null; done)
 
-# What the library's kernels take in a program, at most 12 MB.
+# What the library's kernels take in a program, at most 12 MB for seven architectures and PTX.
 do-kernel-size: $(images)
-	@size=$$(cat $(images) | wc -c); echo "embedded kernels: $(words $(images)) images, $$size bytes"; [ $$size -le 12000000 ]
+	@size=$$(cat $(images) | wc -c); echo "embedded kernels: $(words $(images)) images, $$size bytes"; [ $$size -le $(if $(filter fatbin,$(image_ending)),$$((1500000 * (1 + $(words $(archs))))),12000000) ]
 

@@ -7,16 +7,17 @@ set -eu
 
 # What builds the library, what builds FFmpeg, and what the tests need. Goals that are not named here are tests.
 packages="g++ make pkg-config xz-utils"
-ffmpeg= tests=
+ffmpeg= tests= kernels=
 [ $# != 0 ] || tests=1
 for goal; do
     case $goal in
-    lib) ;;
-    install) [ -z "${SHARED-}" ] || ffmpeg=1 ;;
-    wheel) packages="$packages python3 python3-venv" ;;
+    lib) kernels=1 ;;
+    install) kernels=1 && [ -z "${SHARED-}" ] || ffmpeg=1 ;;
+    wheel) kernels=1 packages="$packages python3 python3-venv" ;;
     windows) packages="$packages g++-mingw-w64-x86-64-posix" ;;
-    demo | ffmpeg) ffmpeg=1 ;;
-    deb) ffmpeg=1 packages="$packages dpkg-dev" ;;
+    demo) ffmpeg=1 && [ ! -e /dev/nvidiactl ] || kernels=1 ;;
+    ffmpeg) kernels=1 ffmpeg=1 ;;
+    deb) kernels=1 ffmpeg=1 packages="$packages dpkg-dev" ;;
     *) tests=1 ;;
     esac
 done
@@ -58,6 +59,7 @@ clang() {
     case " $* " in
     *" ffmpeg "*) ;;
     *)
+        [ -n "$tests$kernels" ] || return 0
         [ "${KERNEL_COMPILER-}" != none ] || [ -n "$tests" ] || return 0
         [ -n "$tests" ] || [ -z "${NVCC-nvcc}" ] || ! PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin command -v nvcc >/dev/null || return 0
         ;;

@@ -44,7 +44,7 @@ check "deb" names 1 deb nasm dpkg-dev clang-19
 check "ffmpeg" names 1 ffmpeg g++ nasm curl python3 clang-19
 check "install" names 1 install g++ clang-19
 check "windows" names 1 windows g++-mingw-w64-x86-64-posix
-check "demo" names 1 demo nasm clang-19
+check "demo" names 1 demo nasm curl
 check "check" names 1 check nasm check libboost-context-dev clang-19 clang-tidy-19
 builders=(g++ make pkg-config xz nasm curl python3)
 machine "${builders[@]}" nvcc
