@@ -33,7 +33,7 @@ help:
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers, one
 # after the other.
 goals := lib wheel deb windows ffmpeg install demo check check-long check-versions check-packages check-cluster check-windows check-sanitize check-tsan check-oss-fuzz fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
-.PHONY: series sanitized-programs demo-alone help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size uninstall clean format FORCE
+.PHONY: series sanitized-programs demo-alone help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size do-tidy uninstall clean format FORCE
 wanted := $(filter $(goals),$(MAKECMDGOALS))
 deps:
 	@patches/deps.sh $(filter-out deps,$(MAKECMDGOALS)) $(FOR)
@@ -93,6 +93,8 @@ endif
 do-test: $(B)/check/test_$(T)
 	@$< $(or $(DEVICE),emu) $(if $(CASE),'--case=$(CASE)') $(if $(BENCH),--bench)
 
+do-tidy: $(if $(shell command -v clang-tidy-19),$(host_sources:%.cpp=build/tidy/%.read))
+	@$(if $^,:,echo "skipped: no clang-tidy-19 here")
 do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(if $(filter thread,$(SANITIZE)),,$(B)/bin/cudaenc_bench $(fate)/built)
 # A part of check-sanitize, after what both builds share.
 sanitized-programs: do-check-programs

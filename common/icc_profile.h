@@ -30,7 +30,8 @@ inline std::string icc_profile_left_out(const uint8_t *profile, size_t size, con
 // Whether it has curves alone, or a matrix and curves, but no tables (A2B0 to A2B2, ICC.1 9.2); of an input device
 // (`scnr`) or a display (`mntr`). A profile that is cut off has what is there.
 inline bool icc_profile_is_matrix_based(const uint8_t *profile, size_t size) {
-    if (size < 132 || (std::memcmp(profile + 12, "scnr", 4) && std::memcmp(profile + 12, "mntr", 4))) return false;
+    if (size < 132) return false;
+    if (std::memcmp(profile + 12, "scnr", 4) != 0 && std::memcmp(profile + 12, "mntr", 4) != 0) return false;
     const uint8_t *const count = profile + 128;
     const size_t tags = size_t{count[0]} << 24 | size_t{count[1]} << 16 | size_t{count[2]} << 8 | size_t{count[3]};
     for (size_t i = 0; i < tags && 132 + 12 * (i + 1) <= size; i++)

@@ -120,6 +120,7 @@ step house fate_tests/house.py
 step house-test python3 -B fate_tests/house_test.py
 step hooks python3 -B fate_tests/hooks_test.py "$FATE/src"
 step formatting formatting
+[ -n "${SANITIZE-}" ] || step tidy "$MAKE" --no-print-directory -k do-tidy
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
 for source in fate_tests/check/test_*.cpp; do
     program=$(basename "$source" .cpp)

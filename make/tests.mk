@@ -45,6 +45,12 @@ check_libraries := -lcheck_pic -lsubunit -lrt
 $(B)/check/%: $(B)/obj/fate_tests/check/%.o $(B)/emu/libcudaenc_emu.so make/tests.mk
 	$(call link,$(check_libraries))
 
+# clang-tidy reads what has changed since it last had nothing to say; .clang-tidy says what it looks for.
+build/tidy/%.read: %.cpp build/obj/%.o .clang-tidy
+	@mkdir -p $(@D)
+	@clang-tidy-19 --quiet $< -- -std=c++20 -Icommon -Icuda_kernels -Ibuild/src/ffnvcodec/include -DCUDAENC_ONE_TARGET= 2>/dev/null
+	@touch $@
+
 build/venv/bin/jpylyzer:
 	@python3 -m venv build/venv && build/venv/bin/pip --quiet install jpylyzer
 
