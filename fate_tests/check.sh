@@ -118,7 +118,7 @@ devices=()
 step include-graph fate_tests/include_graph.py
 step house fate_tests/house.py
 step house-test python3 -B fate_tests/house_test.py
-step hooks python3 -B fate_tests/hooks_test.py "$FATE/src"
+[ -n "${SANITIZE-}" ] || step hooks python3 -B fate_tests/hooks_test.py "$FATE/src"
 step formatting formatting
 [ -n "${SANITIZE-}" ] || step tidy "$MAKE" --no-print-directory -k do-tidy
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
@@ -139,7 +139,7 @@ fi
 [ -n "${SANITIZE-}" ] || beside recipes python3 fate_tests/recipes.py "$FATE"
 [ -n "${SANITIZE-}" ] || beside python fate_tests/library/python.sh "$B"
 step bench-lines bench_lines
-beside demo demo
+[ -n "${SANITIZE-}" ] || beside demo demo
 beside bench-smoke "$B/bin/cudaenc_bench" -device emu -smoke
 beside bench-report fate_tests/bench/test_report.py "$B/bin" "$FATE/ffmpeg"
 step fate-cpu fate_tests/fate.sh "$FATE" cpu

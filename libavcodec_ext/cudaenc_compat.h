@@ -49,7 +49,7 @@
 #if LIBAVCODEC_VERSION_MAJOR < 60
 #include "internal.h" /* ff_get_format(), ff_get_buffer() */
 #endif
-#if LIBAVCODEC_VERSION_MAJOR < 62
+#if LIBAVCODEC_VERSION_INT < AV_VERSION_INT(62, 16, 0)
 #include "packet_internal.h" /* ff_side_data_set_encoder_stats() */
 #endif
 
