@@ -7,7 +7,7 @@
 
 #include "../error.h"
 #include "block_coders.h"
-#include "geometry.h"
+#include "encoder_tables.h"
 
 namespace cudaenc::j2k {
 
@@ -122,7 +122,7 @@ std::string decoder_warning(const Params &p) {
     fails("FFmpeg", "pcrl and cprl of precincts of 2^31",
           std::any_of(p.poc.begin(), p.poc.end(), [&](const auto &c) { return has_far_positions(p, c); }));
     if (p.tile_parts || (p.tlm && p.tiles() > 255)) {
-        const Geometry g = make_geometry(p);
+        const Geometry g = make_encoder_geometry(p);
         fails("FFmpeg", "more than 32 tile-parts a tile",
               std::any_of(g.tile_parts.begin(), g.tile_parts.end(), [](const TilePart &t) { return t.parts > 32; }));
         fails("FFmpeg", "more than 255 tile-parts in a TLM marker segment", p.tlm && g.tile_parts.size() > 255);

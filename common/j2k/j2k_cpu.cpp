@@ -7,8 +7,11 @@
 
 #include "../cpu_encoder.h"
 #include "../planes.h"
-#include "geometry.h"
+#include "codestream/main_header.h"
+#include "codestream/markers.h"
+#include "encoder_tables.h"
 #include "j2k.h"
+#include "jp2_boxes.h"
 #include "jp2_metadata.h"
 #include "rate/budget.h"
 #include "rate/hull_cpu.h"
@@ -18,10 +21,9 @@
 #include "rate/truncate.h"
 #include "t1/ht_cpu.h"
 #include "t1/t1_cpu.h"
-#include "t2/codestream.h"
-#include "t2/headers.h"
+#include "t2/header_bytes.h"
 #include "t2/packet_header.h"
-#include "transform_cpu.h"
+#include "transform/transform_cpu.h"
 
 namespace cudaenc::j2k {
 
@@ -62,9 +64,10 @@ class J2kCpuEncoder : public CpuEncoder {
     J2kCpuEncoder(const Params &params, int slots, int threads, bool stage_times)
         : CpuEncoder(slots, threads, kStageNames, stage_times),
           p_(params),
-          g_(make_geometry(params)),
+          g_(make_encoder_geometry(params)),
+          transform_plan_(make_transform_plan(p_, g_)),
           header_(make_main_header(params, g_.tile_parts)),
-          coding_{.style = params.style, .truncatable = params.truncatable},
+          coding_{.style = params.style, .truncatable = params.truncatable, .frame_steps = params.frame_steps},
           budget_(p_, g_, header_.bytes.size()),
           early_stopping_(p_.rate),
           sampled_blocks_(p_.rate.predicts_slopes() ? choose_sampled_blocks(p_, g_) : std::vector<SampledBlock>()),
@@ -72,7 +75,7 @@ class J2kCpuEncoder : public CpuEncoder {
           batch_blocks_(
               1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
         for (Slot &s : slots_) {
-            s.transformed = TransformBuffers(p_, g_);
+            s.transformed = TransformBuffers(transform_plan_);
             s.coded.resize(g_.blocks.size());
             s.offsets.resize(g_.blocks.size());
             s.batches.resize((g_.blocks.size() + batch_blocks_ - 1) / batch_blocks_);
@@ -105,7 +108,7 @@ class J2kCpuEncoder : public CpuEncoder {
             s.layouts[c] = layout_of(k, s.frame.data[k.plane], s.frame.stride[k.plane]);
         }
         begin_stage(slot, kDwt);
-        transform(pool(), p_, g_, s.layouts, s.transformed);
+        transform(pool(), transform_plan_, s.layouts, s.transformed);
         begin_stage(slot, kTier1);
         const uint64_t boxes = s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         StopSlope stop = budget_.begin(boxes).stop;
@@ -341,7 +344,7 @@ class J2kCpuEncoder : public CpuEncoder {
 
     PooledBuffer write_packet(const Slot &s, const Packets &packets) {
         const uint64_t coded = packets.part_at.back() + 2;
-        const std::vector<uint8_t> filler = make_filler(p_, s.box_bytes + coded);
+        const std::vector<uint8_t> filler = make_filler(p_.least_bytes, s.box_bytes + coded);
         const uint64_t codestream = coded + filler.size();
         const std::vector<uint8_t> boxes = make_jp2_boxes(p_, s.frame, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
@@ -434,6 +437,7 @@ class J2kCpuEncoder : public CpuEncoder {
 
     const Params p_;
     const Geometry g_;
+    const TransformPlan transform_plan_;
     const MainHeader header_;
     const BlockCoding coding_;
     const RateBudget budget_;

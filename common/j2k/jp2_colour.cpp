@@ -8,8 +8,8 @@
 
 #include "../bytes.h"
 #include "../error.h"
-#include "primaries.h"
-#include "xyz_tables.h"
+#include "transform/primaries.h"
+#include "transform/xyz_tables.h"
 
 namespace cudaenc::j2k {
 

@@ -310,6 +310,18 @@ void set_metadata(Params &p, const CudaencJ2kOptions &options) {
         p.warn("xmp, iptc, capture_ppi and display_ppi have no effect: format j2k has no place for them");
 }
 
+// What of the description follows from quantisers and region.
+void describe(Params &p) {
+    for (const auto &bands : p.quantisers) {
+        p.quantisation.push_back({.guard_bits = p.guard_bits, .steps = {}});
+        for (const Quantiser &q : bands) p.quantisation.back().steps.push_back(q.size());
+    }
+    if (p.roi.shift) p.region_shifts.assign(p.components.size(), p.roi.shift);
+    const BlockCoderTraits &coder = block_coder_traits(p.style);
+    p.part = coder.part;
+    if (coder.part) p.capabilities = coder.capabilities(p);
+}
+
 }  // namespace
 
 Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) {
@@ -363,6 +375,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
     if (!p.reversible) p.quality = or_else(options.quality, p.rate.target() ? 0 : 90);
     set_quantisers(p);
     parse_roi(p, options.roi);
+    describe(p);
     p.least_bytes = least_bytes(p, options);
     p.warn(decoder_warning(p));
     return p;

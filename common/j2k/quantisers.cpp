@@ -8,9 +8,9 @@
 
 #include "../hd.h"
 #include "block_coders.h"
-#include "dwt.h"
-#include "quantise.h"
-#include "slope.h"
+#include "t1/slope.h"
+#include "transform/dwt.h"
+#include "transform/quantise.h"
 
 namespace cudaenc::j2k {
 

@@ -7,13 +7,14 @@
 #include <optional>
 
 #include "../../common/error.h"
-#include "../../common/j2k/geometry.h"
+#include "../../common/j2k/codestream/main_header.h"
+#include "../../common/j2k/encoder_tables.h"
 #include "../../common/j2k/j2k.h"
+#include "../../common/j2k/jp2_boxes.h"
 #include "../../common/j2k/jp2_metadata.h"
 #include "../../common/j2k/rate/budget.h"
 #include "../../common/j2k/rate/predict_cpu.h"
 #include "../../common/j2k/rate/research/early_stop_cpu.h"
-#include "../../common/j2k/t2/headers.h"
 #include "../device_encoder.h"
 #include "rate/psnr_target.h"
 #include "rate/rate_params.h"
@@ -21,7 +22,7 @@
 #include "t1/ht_coder.h"
 #include "t1/tier1.h"
 #include "t2/tier2.h"
-#include "transform.h"
+#include "transform/transform.h"
 
 namespace cudaenc::j2k {
 
@@ -71,7 +72,7 @@ bool fits_short(const Params &p) {
 
 // Throws Error where it has more than kernels count.
 Geometry make_checked_geometry(const Params &params) {
-    Geometry g = make_geometry(params);
+    Geometry g = make_encoder_geometry(params);
     constexpr size_t kMost = size_t{1} << 26;
     if (g.block_layers.size() >= kMost || g.packets.size() + g.tile_parts.size() >= kMost)
         throw Error(
@@ -88,14 +89,14 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
           p_(params),
           g_(make_checked_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
-          coding_{.style = params.style, .truncatable = params.truncatable},
+          coding_{.style = params.style, .truncatable = params.truncatable, .frame_steps = params.frame_steps},
           batch_(tier1_batch(g_.blocks.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, coding_)),
           slot_bytes_(place_slots(g_.blocks, coding_)),
           budget_(p_, g_, header_.bytes.size()),
           early_stopping_(p_.rate),
           setup_(device_),
           is_short_(fits_short(p_)),
-          transform_(device_, p_, g_, setup_, slots, is_short_),
+          transform_(device_, make_transform_plan(p_, g_), setup_, slots, is_short_),
           tier2_(device_, p_, g_, header_, coding_, setup_),
           device_frames_(device_frames) {
         if (p_.rate.error != 0) psnr_.emplace(device_, p_, g_);
@@ -393,7 +394,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
             tier2_.allocate_codestream(s.stream, s.tier2, bytes + bytes / 4);
             write_codestream(s);
         }
-        const std::vector<uint8_t> filler = make_filler(p_, s.box_bytes + bytes),
+        const std::vector<uint8_t> filler = make_filler(p_.least_bytes, s.box_bytes + bytes),
                                    boxes = make_jp2_boxes(p_, s.frame, bytes + filler.size());
         packet = packets_->take(boxes.size() + bytes + filler.size());
         uint8_t *out = packet->data + boxes.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include "../../common/j2k/tables.h"
+#include "../../common/j2k/codestream/tables.h"
 #include "../../common/kernel_name.h"
 
 namespace cudaenc::j2k {

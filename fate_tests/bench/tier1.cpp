@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "../../common/error.h"
-#include "../../common/j2k/dwt_cpu.h"
-#include "../../common/j2k/geometry.h"
-#include "../../common/j2k/load.h"
+#include "../../common/j2k/encoder_tables.h"
 #include "../../common/j2k/t1/t1_cpu.h"
+#include "../../common/j2k/transform/dwt_cpu.h"
+#include "../../common/j2k/transform/load.h"
 #include "../../cuda_kernels/device_pipeline.h"
 #include "../../cuda_kernels/j2k/rate/research/cibo.h"
 #include "../check/t1_sequential.h"
@@ -519,7 +519,7 @@ bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture
     if (!c.lossless) config.j2k.quality = quality ? quality : find_quality(config, frames, c.target_bytes());
     config.j2k.cblk_style = c.style;
     const Params params = make_params(config.format, config.j2k);
-    const Geometry geometry = make_geometry(params);
+    const Geometry geometry = make_encoder_geometry(params);
     std::vector<std::vector<uint32_t>> coefficients(static_cast<size_t>(most));
     parallel(most, [&](int i) {
         coefficients[static_cast<size_t>(i)] =

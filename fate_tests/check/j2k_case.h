@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "../../common/j2k/geometry.h"
+#include "../../common/j2k/encoder_tables.h"
 #include "../../common/j2k/params.h"
 #include "pictures.h"
 
@@ -23,7 +23,7 @@ struct Case {
     // After a change of format or options.
     void update() {
         params = j2k::make_params(format, options);
-        geometry = j2k::make_geometry(params);
+        geometry = j2k::make_encoder_geometry(params);
     }
 };
 

@@ -9,7 +9,7 @@
 
 #include "../../common/cudaenc.h"
 #include "../../common/error.h"
-#include "../../common/j2k/geometry.h"
+#include "../../common/j2k/encoder_tables.h"
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/params.h"
 #include "testing.h"
@@ -181,7 +181,7 @@ struct Work {
     static constexpr size_t kMostPackets = 12000, kMostWarps = 8000;  // some seconds
     size_t packets, warps;
     Work(const CudaencFormat &format, const CudaencJ2kOptions &options) {
-        const j2k::Geometry geometry = j2k::make_geometry(j2k::make_params(format, options));
+        const j2k::Geometry geometry = j2k::make_encoder_geometry(j2k::make_params(format, options));
         packets = geometry.packets.size();
         warps = geometry.blocks.size() *
                 static_cast<size_t>(std::max(options.cblk_width / 32, 1) * std::max(options.cblk_height / 32, 1));

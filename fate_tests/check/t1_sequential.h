@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../../common/j2k/quantise.h"
 #include "../../common/j2k/rate/predict.h"
 #include "../../common/j2k/t1/block.h"
+#include "../../common/j2k/transform/quantise.h"
 #include "mq_decision.h"
 
 namespace cudaenc::j2k {

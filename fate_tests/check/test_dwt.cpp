@@ -7,13 +7,13 @@
 #include <cstring>
 #include <vector>
 
-#include "../../common/j2k/dwt_cpu.h"
-#include "../../common/j2k/load.h"
 #include "../../common/j2k/params.h"
-#include "../../common/j2k/quantise.h"
-#include "../../common/j2k/roi.h"
+#include "../../common/j2k/transform/dwt_cpu.h"
+#include "../../common/j2k/transform/load.h"
+#include "../../common/j2k/transform/quantise.h"
+#include "../../common/j2k/transform/roi.h"
 #include "../../common/load_cpu.h"
-#include "../../cuda_kernels/j2k/dwt_params.h"
+#include "../../cuda_kernels/j2k/transform/dwt_params.h"
 #include "j2k_case.h"
 
 using namespace cudaenc;
@@ -882,7 +882,7 @@ START_TEST(frames) {
             options.pred = pred;
             const std::string what =
                 format_string("%s, levels %d", pred == CUDAENC_J2K_DWT53 ? "lossless" : "lossy", options.levels);
-            check_frame(device, what, options.levels ? "j2k/dwt" : "j2k/load", options);
+            check_frame(device, what, options.levels ? "j2k/transform/dwt" : "j2k/transform/load", options);
         }
 }
 END_TEST

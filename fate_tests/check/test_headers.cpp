@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "../../common/cudaenc.h"
+#include "../../common/j2k/codestream/main_header.h"
+#include "../../common/j2k/codestream/markers.h"
+#include "../../common/j2k/jp2_boxes.h"
 #include "../../common/j2k/params.h"
-#include "../../common/j2k/step.h"
-#include "../../common/j2k/t2/codestream.h"
-#include "../../common/j2k/t2/headers.h"
+#include "../../common/j2k/t1/step.h"
 #include "codestream_parser.h"
 #include "pictures.h"
 
@@ -87,7 +88,7 @@ START_TEST(steps_that_frames_choose) {
                 EXPECT(p.frame_steps);
                 for (const auto &bands : p.quantisers)
                     for (size_t b = 0; b < static_cast<size_t>(3 * levels + 1); b++) {
-                        const uint32_t told = bands[b].told();
+                        const uint32_t told = bands[b].size().told();
                         double before = size(told);
                         for (uint32_t step = 1; step < j2k::kFrameSteps; step++) {
                             const uint32_t frames = j2k::frame_step(told, step);
@@ -430,7 +431,7 @@ START_TEST(fillers_have_their_size) {
     j2k::Params p{};
     p.least_bytes = 400000;
     for (const uint64_t lack : {1, 6, 7, 65537, 65538, 65543, 65544, 131075, 399000}) {
-        const std::vector<uint8_t> filler = j2k::make_filler(p, p.least_bytes - lack);
+        const std::vector<uint8_t> filler = j2k::make_filler(p.least_bytes, p.least_bytes - lack);
         EXPECT_EQ(filler.size(), std::max<uint64_t>(lack, 7));
         size_t at = 0;
         while (at < filler.size()) {
@@ -442,7 +443,7 @@ START_TEST(fillers_have_their_size) {
         }
         EXPECT_EQ(at, filler.size());
     }
-    EXPECT(j2k::make_filler(p, p.least_bytes).empty());
+    EXPECT(j2k::make_filler(p.least_bytes, p.least_bytes).empty());
 }
 END_TEST
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "../../common/j2k/quantise.h"
 #include "../../common/j2k/t1/ht.h"
 #include "../../common/j2k/t1/ht_codes.h"
 #include "../../common/j2k/t1/ht_cpu.h"
+#include "../../common/j2k/transform/quantise.h"
 #include "../../cuda_kernels/j2k/t1/ht_coder.h"
 #include "ht_decoder.h"
 #include "pictures.h"

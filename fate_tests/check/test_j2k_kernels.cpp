@@ -6,7 +6,7 @@
 
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/params.h"
-#include "../../cuda_kernels/j2k/dwt_params.h"
+#include "../../cuda_kernels/j2k/transform/dwt_params.h"
 #include "fault_device.h"
 #include "pictures.h"
 

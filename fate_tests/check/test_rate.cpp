@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "../../common/j2k/codestream/markers.h"
 #include "../../common/j2k/rate/predict_cpu.h"
 #include "../../common/j2k/rate/truncate.h"
-#include "../../common/j2k/t2/codestream.h"
 #include "j2k_case.h"
 
 using namespace cudaenc;
@@ -244,7 +244,7 @@ START_TEST(sampled_blocks_lie_apart) {
     CudaencJ2kOptions options;
     cudaenc_j2k_defaults(&options);
     const Params params = make_params(make_format(2048, 2048, 1, 8, false, CUDAENC_COLOR_GRAY), options);
-    const Geometry geometry = make_geometry(params);
+    const Geometry geometry = make_encoder_geometry(params);
     std::map<uint32_t, std::vector<const CodeBlock *>> sampled;  // of a sub-band
     for (const SampledBlock &sample : choose_sampled_blocks(params, geometry))
         sampled[geometry.blocks[sample.block].precinct_band].push_back(&geometry.blocks[sample.block]);

@@ -9,8 +9,8 @@
 #include "../../common/j2k/rate/predict_cpu.h"
 #include "../../cuda_kernels/device_pipeline.h"
 #include "../../cuda_kernels/j2k/rate/rate_params.h"
-#include "../../cuda_kernels/j2k/roi_params.h"
 #include "../../cuda_kernels/j2k/t1/tier1.h"
+#include "../../cuda_kernels/j2k/transform/roi_params.h"
 #include "j2k_case.h"
 
 using namespace cudaenc;

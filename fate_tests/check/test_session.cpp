@@ -1019,7 +1019,7 @@ START_TEST(targets_of_huge_pictures_are_refused) {
         if (targeted) options.compression_ratio = 10;
         options.cblk_width = options.cblk_height = 64;
         const j2k::Params params = j2k::make_params(format, options);
-        const j2k::Geometry geometry = j2k::make_geometry(params);
+        const j2k::Geometry geometry = j2k::make_encoder_geometry(params);
         int code = CUDAENC_OK;
         try {
             j2k::RateBudget(params, geometry, 100);
@@ -1133,7 +1133,7 @@ START_TEST(no_bit_planes) {
     config.j2k.levels = 0;
     config.j2k.rate_control = _i;
     config.j2k.frame_bytes = 1000;
-    EXPECT_EQ(j2k::make_geometry(j2k::make_params(format, config.j2k)).max_passes, 0);
+    EXPECT_EQ(j2k::make_encoder_geometry(j2k::make_params(format, config.j2k)).max_passes, 0);
     const auto bytes = encode(config, picture.frame());
     config.device = "emu:5";
     EXPECT(encode(config, picture.frame()) == bytes, "rate_control %d", _i);

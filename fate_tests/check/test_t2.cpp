@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "../../common/j2k/t2/codestream.h"
-#include "../../common/j2k/t2/headers.h"
+#include "../../common/j2k/codestream/main_header.h"
+#include "../../common/j2k/codestream/markers.h"
+#include "../../common/j2k/t2/header_bytes.h"
 #include "../../common/j2k/t2/packet_header.h"
 #include "../../cuda_kernels/compact.h"
 #include "../../cuda_kernels/device_pipeline.h"
@@ -745,7 +746,7 @@ START_TEST(long_packet_headers_on_the_device) {
         if (repeat % 2) options.cblk_style = CUDAENC_J2K_TERMALL;
         options.layers = repeat == 1 ? 4 : 1;
         const Params params = make_params(make_format(211, 157, 1, 16, false, CUDAENC_COLOR_GRAY), options);
-        Geometry geometry = make_geometry(params);
+        Geometry geometry = make_encoder_geometry(params);
         CodedPicture coded = make_coded(random, params, geometry);
         for (size_t i = 0; repeat >= 2 && i < coded.bytes.size();
              i++) {  // nothing but ones, as far as headers have them
@@ -771,7 +772,7 @@ START_TEST(more_packets_than_a_plt_segment_holds) {
     options.precincts = "4x4";
     options.plt = options.sop = 1;
     const Params params = make_params(make_format(475, 475, 1, 8, false, CUDAENC_COLOR_GRAY), options);
-    Geometry geometry = make_geometry(params);
+    Geometry geometry = make_encoder_geometry(params);
     EXPECT(geometry.packets.size() > kPltPackets);
     CodedPicture coded = make_coded(random, params, geometry);
     check_tier2(device, params, geometry, coded);

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "../../common/j2k/xyz_cpu.h"
+#include "../../common/j2k/transform/xyz_cpu.h"
 #include "../../common/planes.h"
 #include "../../cuda_kernels/device_pipeline.h"
-#include "../../cuda_kernels/j2k/xyz_params.h"
+#include "../../cuda_kernels/j2k/transform/xyz_params.h"
 #include "j2k_case.h"
 
 using namespace cudaenc;

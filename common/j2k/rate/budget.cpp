@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "../../error.h"
-#include "../t2/codestream.h"
+#include "../codestream/markers.h"
 
 namespace cudaenc::j2k {
 

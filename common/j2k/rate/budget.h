@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "../../packet_pool.h"
-#include "../geometry.h"
+#include "../codestream/geometry.h"
+#include "../params.h"
 #include "allocate.h"
 
 namespace cudaenc::j2k {

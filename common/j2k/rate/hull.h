@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../slope.h"
 #include "../t1/block.h"
+#include "../t1/slope.h"
 
 namespace cudaenc::j2k {
 

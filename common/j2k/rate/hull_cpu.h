@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../../thread_pool.h"
-#include "../geometry.h"
+#include "../codestream/geometry.h"
 #include "hull.h"
 
 namespace cudaenc::j2k {

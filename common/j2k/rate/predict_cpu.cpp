@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "../../simd.h"
-#include "../quantise.h"
 #include "../t1/words_cpu.h"
+#include "../transform/quantise.h"
 
 namespace cudaenc::j2k {
 

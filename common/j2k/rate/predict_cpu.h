@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "../../thread_pool.h"
-#include "../geometry.h"
+#include "../codestream/geometry.h"
+#include "../params.h"
 #include "predict.h"
 
 namespace cudaenc::j2k {

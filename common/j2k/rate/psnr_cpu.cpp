@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "../../load_cpu.h"
-#include "../dwt.h"
-#include "../quantise.h"
-#include "../roi.h"
+#include "../transform/dwt.h"
+#include "../transform/quantise.h"
+#include "../transform/roi.h"
 
 namespace cudaenc::j2k {
 

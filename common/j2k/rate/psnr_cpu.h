@@ -6,7 +6,8 @@
 
 #include "../../load.h"
 #include "../../thread_pool.h"
-#include "../geometry.h"
+#include "../codestream/geometry.h"
+#include "../params.h"
 #include "../t1/block.h"
 #include "hull_cpu.h"
 #include "truncate.h"

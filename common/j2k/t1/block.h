@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "../tables.h"
+#include "../codestream/tables.h"
 #include "ht.h"
 #include "styles.h"
 
@@ -19,6 +19,7 @@ constexpr uint32_t kHt = 64;
 struct BlockCoding {
     uint32_t style = 0;        // of code-blocks: Style
     bool truncatable = false;  // passes are measured, so that rate allocation can truncate codewords
+    bool frame_steps = false;  // frames choose their quantiser steps: see step.h
 };
 
 // What passes of a record are. Those of the MQ coder follow each other, a clean-up and then three a bit-plane. Those of

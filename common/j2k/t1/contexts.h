@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 
-#include "../tables.h"
+#include "../codestream/tables.h"
 
 namespace cudaenc::j2k {
 

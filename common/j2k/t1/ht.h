@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "../../hd.h"
-#include "../step.h"
-#include "../tables.h"
+#include "../codestream/tables.h"
 #include "ht_codes.h"
+#include "step.h"
 #include "stop.h"
 
 namespace cudaenc::j2k {

@@ -3,9 +3,9 @@
 #pragma once
 #include <cstdint>
 
-#include "../slope.h"
-#include "../tables.h"
+#include "../codestream/tables.h"
 #include "distortion.h"
+#include "slope.h"
 #include "styles.h"
 
 namespace cudaenc::j2k {

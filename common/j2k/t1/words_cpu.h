@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "../quantise.h"
+#include "../codestream/coefficient.h"
 #include "contexts.h"
 #include "distortion.h"
 #include "styles.h"

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "../../hd.h"
+#include "../codestream/tables.h"
 #include "../t1/stop.h"
-#include "../tables.h"
 
 namespace cudaenc::j2k {
 

@@ -5,8 +5,9 @@
 #include <cstdint>
 
 #include "../../hd.h"
+#include "../codestream/markers.h"
+#include "../codestream/tables.h"
 #include "../t1/block.h"
-#include "../tables.h"
 #include "layers.h"
 
 namespace cudaenc::j2k {
@@ -162,17 +163,5 @@ CUDAENC_HD void put_block_header(Sink &sink, const PrecinctBand &band, const Tag
 CUDAENC_HD constexpr uint32_t most_block_header_bits(uint32_t style, int passes, uint32_t layers) {
     return 64 * (layers + 1) + 20 * static_cast<uint32_t>(max_of(most_segments(style, passes), 1) - 1);
 }
-
-// SOP and EPH marker segments, T.800 A.8.
-constexpr uint32_t kSopBytes = 6, kEphBytes = 2;
-
-// Bytes of a packet's length in a PLT marker segment: seven bits each, T.800 A.7.3.
-CUDAENC_HD uint32_t plt_bytes(uint64_t length) {
-    uint32_t n = 1;
-    for (; length >>= 7;) n++;
-    return n;
-}
-constexpr uint32_t kPltHeaderBytes = 5;  // marker, Lplt, Zplt
-constexpr uint32_t kSotBytes = 12, kSodBytes = 2;
 
 }  // namespace cudaenc::j2k

@@ -4,7 +4,7 @@
 // those of all a thread-block's blocks side by side in the warp with the fewest pairs, while others code theirs.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include "../../../common/j2k/quantise.h"
+#include "../../../common/j2k/codestream/coefficient.h"
 #include "ht_params.h"
 #include "ht_streams.cuh"
 

@@ -1,7 +1,7 @@
 // Tier-2 and the final gather: tag trees, packet headers, tile-part headers, and each codeword in its place. All block
 // layers are sized at once. Prefix sums of the sizes (compact.h) give the places. SPDX-License-Identifier:
 // LGPL-2.1-or-later
-#include "../../../common/j2k/t2/codestream.h"
+#include "../../../common/j2k/codestream/markers.h"
 #include "../../bits.cuh"
 #include "../../device.cuh"
 #include "t2.cuh"

@@ -19,10 +19,10 @@ unsigned threads_of_tag_trees(const Geometry &g) {
 
 }  // namespace
 
-Tier2::Tier2(std::shared_ptr<Device> device, const Params &params, const Geometry &geometry, const MainHeader &header,
-             const BlockCoding &coding, Device::Stream setup)
+Tier2::Tier2(std::shared_ptr<Device> device, const Description &description, const Geometry &geometry,
+             const MainHeader &header, const BlockCoding &coding, Device::Stream setup)
     : device_(std::move(device)),
-      params_(params),
+      description_(description),
       geometry_(geometry),
       header_(header),
       coding_(coding),
@@ -31,7 +31,7 @@ Tier2::Tier2(std::shared_ptr<Device> device, const Params &params, const Geometr
       packet_table_(upload_table(device_, setup, geometry.packets)),
       block_layer_table_(upload_table(device_, setup, geometry.block_layers)),
       tile_part_table_(upload_table(device_, setup, geometry.tile_parts)) {
-    if (!header_.steps.empty()) steps_ = upload_table(device_, setup, header_.steps);
+    if (coding_.frame_steps) steps_ = upload_table(device_, setup, header_.steps);
 }
 
 void Tier2::allocate(Device::Stream stream, Buffers &b) const {
@@ -40,7 +40,7 @@ void Tier2::allocate(Device::Stream stream, Buffers &b) const {
     };
     const size_t segments = packets() + tile_parts();
     const int block_bits =
-        most_block_header_bits(params_.style, geometry_.max_passes, static_cast<uint32_t>(params_.layers));
+        most_block_header_bits(description_.style, geometry_.max_passes, static_cast<uint32_t>(description_.layers));
     make(b.layer_sets, bands());
     make(b.nodes, geometry_.tag_tree_nodes);
     make(b.added_bytes, block_layers());
@@ -51,14 +51,14 @@ void Tier2::allocate(Device::Stream stream, Buffers &b) const {
     make(b.segment_bytes, segments);
     make(b.segments_before, segments + 1);
     make(b.bytes_before, block_layers() + 1);
-    if (params_.plt) {
+    if (description_.plt) {
         make(b.plt_bytes, packets());
         make(b.plt_before, packets() + 1);
     }
     make(b.partials, prefix_sum_partials(static_cast<uint32_t>(std::max<size_t>(block_layers(), segments))));
     make(b.device_result, 1);
     allocate_codestream(stream, b,
-                        static_cast<size_t>(params_.sample_bytes()) + segments * 32 + size_t{block_layers()} * 8 +
+                        static_cast<size_t>(description_.sample_bytes()) + segments * 32 + size_t{block_layers()} * 8 +
                             header_.bytes.size() + 4096);
 }
 
@@ -92,13 +92,13 @@ Tier2Buffers Tier2::parameters(const Buffers &b, const CodeBlock *blocks, const 
             .plt_bytes = b.plt_bytes.data(),
             .plt_before = b.plt_before.data(),
             .block_count = static_cast<uint32_t>(geometry_.blocks.size()),
-            .layers = static_cast<uint32_t>(params_.layers),
+            .layers = static_cast<uint32_t>(description_.layers),
             .block_layer_count = block_layers(),
             .band_count = bands(),
             .packet_count = packets(),
             .tile_part_count = tile_parts(),
-            .sop = params_.sop,
-            .eph = params_.eph,
+            .sop = description_.sop,
+            .eph = description_.eph,
             .coding = coding_,
             .max_passes = geometry_.max_passes};
 }
@@ -116,7 +116,7 @@ void Tier2::assemble_packets(Device::Stream stream, const Buffers &b, const Tier
     sum(stream, b, b.header_bits.data(), b.header_bits_before, block_layers());
     device_->launch(stream, {by_block_layer}, kTier2Threads, WriteBitsParams{t2});
     device_->launch(stream, {packets()}, kStuffingThreads, PacketSizesParams{t2});
-    if (params_.plt) sum(stream, b, b.plt_bytes.data(), b.plt_before, packets());
+    if (description_.plt) sum(stream, b, b.plt_bytes.data(), b.plt_before, packets());
     device_->launch(stream, {blocks_for(tile_parts(), kTier2Threads)}, kTier2Threads, TilePartSizesParams{t2});
     sum(stream, b, b.segment_bytes.data(), b.segments_before, packets() + tile_parts());
 }
@@ -139,7 +139,7 @@ void Tier2::write_codestream(Device::Stream stream, const Buffers &b, const Tier
     device_->fill(stream, b.device_result.data(), 0, b.device_result.bytes());
     device_->launch(stream, {std::max(packets(), tile_parts())}, kStuffingThreads, WriteHeadersParams{t2, out});
     const unsigned by_warp = blocks_for(uint64_t{block_layers()} * 32, kTier2Threads);
-    if (params_.style & kBypass)
+    if (description_.style & kBypass)
         device_->launch(stream, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
     else
         device_->launch(stream, {by_warp}, kTier2Threads, GatherParams{t2, out});

@@ -3,8 +3,8 @@
 #pragma once
 #include <memory>
 
-#include "../../../common/j2k/geometry.h"
-#include "../../../common/j2k/t2/headers.h"
+#include "../../../common/j2k/codestream/geometry.h"
+#include "../../../common/j2k/codestream/main_header.h"
 #include "../../device_objects.h"
 #include "t2_params.h"
 
@@ -24,9 +24,9 @@ class Tier2 {
         PinnedArray<CodestreamResult> result;
     };
 
-    // params, geometry and header live longer. setup: the stream of uploads, to be waited for.
-    Tier2(std::shared_ptr<Device> device, const Params &params, const Geometry &geometry, const MainHeader &header,
-          const BlockCoding &coding, Device::Stream setup);
+    // description, geometry and header live longer. setup: the stream of uploads, to be waited for.
+    Tier2(std::shared_ptr<Device> device, const Description &description, const Geometry &geometry,
+          const MainHeader &header, const BlockCoding &coding, Device::Stream setup);
     // For codestreams that are about as long as the samples.
     void allocate(Device::Stream stream, Buffers &buffers) const;
     // For one of at most `bytes`. The one before is lost.
@@ -56,7 +56,7 @@ class Tier2 {
     uint32_t tile_parts() const { return static_cast<uint32_t>(geometry_.tile_parts.size()); }
 
     const std::shared_ptr<Device> device_;
-    const Params &params_;
+    const Description &description_;
     const Geometry &geometry_;
     const MainHeader &header_;
     const BlockCoding coding_;

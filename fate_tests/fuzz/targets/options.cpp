@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "../../../common/h264/h264.h"
-#include "../../../common/j2k/geometry.h"
-#include "../../../common/j2k/t2/headers.h"
+#include "../../../common/j2k/encoder_tables.h"
+#include "../../../common/j2k/codestream/main_header.h"
 #include "../../../common/mjpeg/headers.h"
 #include "input.h"
 
@@ -57,7 +57,7 @@ void parse_j2k(Input &in) {
         precincts = std::max(precincts, (p.width >> w) * (p.height >> h) >> 2 * (p.levels - r));
     }
     if (precincts * p.layers * format.components < 2000)
-        expect(!j2k::make_geometry(p).packets.empty(), "there are packets");
+        expect(!j2k::make_encoder_geometry(p).packets.empty(), "there are packets");
 }
 
 void parse_mjpeg(Input &in) {

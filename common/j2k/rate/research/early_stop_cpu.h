@@ -2,7 +2,8 @@
 #pragma once
 #include <vector>
 
-#include "../../geometry.h"
+#include "../../codestream/geometry.h"
+#include "../../params.h"
 #include "../../t2/layers.h"
 #include "early_stop.h"
 

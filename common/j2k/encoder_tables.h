@@ -1,0 +1,16 @@
+// What an encoder's options add to the geometry of a codestream. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "codestream/geometry.h"
+#include "params.h"
+#include "transform/transform_plan.h"
+
+namespace cudaenc::j2k {
+
+// The geometry of the parameters' codestream. Throws what make_geometry() does. Blocks have the sub-band's spare
+// bit-planes too.
+Geometry make_encoder_geometry(const Params &params);
+
+// params and geometry live longer.
+TransformPlan make_transform_plan(const Params &params, const Geometry &geometry);
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,42 @@
+// Without wavelet transform (no levels): pixels of any layout to quantised coefficients, with level shift and component
+// transform. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../../common/j2k/transform/quantise.h"
+#include "../../device.cuh"
+#include "dwt_params.h"
+
+namespace cudaenc::j2k {
+
+template <class Sample>
+DEVICE void load(const LoadParams &p) {
+    const TileComponent *tile = p.tile_components + block_y() * p.components;
+    const int x = (block_x() % p.column_chunks) * kLoadThreads + thread_x(), y = block_x() / p.column_chunks;
+    Sample c[kMaxComponents] = {};
+    CUDAENC_UNROLL
+    for (int i = 0; i < kMaxComponents; i++) {
+        if (i >= p.components) break;
+        const TileComponent &t = tile[i];
+        if (x < t.x1 - t.x0 && y < t.y1 - t.y0)
+            c[i] = static_cast<Sample>(load_sample(p.layout[i], t.x0 + x, t.y0 + y));
+    }
+    if (p.mct) component_transform(c[0], c[1], c[2]);
+    CUDAENC_UNROLL
+    for (int i = 0; i < kMaxComponents; i++) {
+        if (i >= p.components) break;
+        const TileComponent &t = tile[i];
+        const int width = t.x1 - t.x0;
+        if (x < width && y < t.y1 - t.y0)
+            p.coefficients[t.samples + static_cast<uint64_t>(y) * width + x] =
+                quantise(c[i], p.quantiser[i].inverse_step, p.quantiser[i].limit);
+    }
+}
+
+// A thread owns one position of every component of a tile, a thread-block kLoadThreads positions of a row.
+KERNEL(kLoadThreads, j2k_load, LoadParams)
+{
+    if (p.reversible)
+        load<int32_t>(p);
+    else
+        load<float>(p);
+}
+
+}  // namespace cudaenc::j2k
