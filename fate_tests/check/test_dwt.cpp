@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "../../common/j2k/params.h"
+#include "../../common/j2k/transform/dequantise.h"
 #include "../../common/j2k/transform/dwt_cpu.h"
+#include "../../common/j2k/transform/idwt_cpu.h"
 #include "../../common/j2k/transform/load.h"
 #include "../../common/j2k/transform/quantise.h"
 #include "../../common/j2k/transform/roi.h"
+#include "../../common/j2k/transform/store.h"
 #include "../../common/load_cpu.h"
 #include "../../cuda_kernels/j2k/transform/dwt_params.h"
 #include "j2k_case.h"
@@ -182,6 +185,53 @@ START_TEST(irreversible_round_trips_are_close) {
             EXPECT(std::fabs(back[i] - static_cast<double>(signal[i])) <= 1e-5 * largest,
                    "%d samples from %d, at %zu: %g, not %g", length, i0, i, back[i], static_cast<double>(signal[i]));
     }
+}
+END_TEST
+
+// A level of the product's forward and inverse transforms, with 5/3 exactly, in rows that are longer than the picture.
+template <class W>
+void check_inverse(Random &random, double tolerance) {
+    using Sample = typename W::Sample;
+    ThreadPool pool(2);
+    for (int repeat = 0; repeat < 300; repeat++) {
+        Extent e{random.between(0, 5), random.between(0, 5), 0, 0};
+        e.x1 = e.x0 + random.between(1, random.one_in(3) ? 3 : 200);
+        e.y1 = e.y0 + random.between(1, random.one_in(3) ? 3 : 150);
+        const int width = e.width(), height = e.height(), stride = width + random.between(0, 3);
+        std::vector<Sample> picture;
+        double largest = 1;
+        for (const int32_t x : make_signal(random, width * height)) {
+            picture.push_back(static_cast<Sample>(x));
+            largest = std::max(largest, std::fabs(static_cast<double>(x)));
+        }
+        const auto mixed = picture_transformed<W>({picture}, e, {e.y0 >> 1, (e.y1 + 1) >> 1});
+        std::vector<Sample> bands(static_cast<size_t>(stride) * static_cast<size_t>(height), kGuard<W>);
+        const auto index = [](int y, int x, int columns) { return static_cast<size_t>(y * columns + x); };
+        for (int o = kLL; o <= kHH; o++) {
+            const int right = o & 1, below = o >> 1, lows = low_begin(e.x1) - low_begin(e.x0),
+                      low_rows = low_begin(e.y1) - low_begin(e.y0);
+            for (int y = e.y0, to_y = below * low_rows; y < e.y1; y++) {
+                if ((y & 1) != below) continue;
+                for (int x = e.x0, to_x = right * lows; x < e.x1; x++)
+                    if ((x & 1) == right) bands[index(to_y, to_x++, stride)] = mixed[index(y - e.y0, x - e.x0, width)];
+                to_y++;
+            }
+        }
+        inverse_transform_level(pool, bands.data(), e, stride);
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < stride; x++) {
+                const double is = static_cast<double>(bands[index(y, x, stride)]),
+                             was = static_cast<double>(x < width ? picture[index(y, x, width)] : kGuard<W>);
+                EXPECT(std::fabs(is - was) <= (x < width ? tolerance * largest : 0),
+                       "[%d, %d) x [%d, %d), row %d, column %d: %g, not %g", e.x0, e.x1, e.y0, e.y1, y, x, is, was);
+            }
+    }
+}
+
+START_TEST(inverse_transforms_give_pictures_back) {
+    Random random(60);
+    check_inverse<Dwt53>(random, 0);
+    check_inverse<Dwt97>(random, 1e-5);
 }
 END_TEST
 
@@ -443,6 +493,8 @@ START_TEST(component_transforms_are_the_standards) {
         // T.800 G.2.2 gives it back.
         const int32_t green = c[0] - static_cast<int32_t>(std::floor((c[1] + c[2]) / 4.0));
         EXPECT(green == g && c[2] + green == r && c[1] + green == b, "RCT of %d %d %d", r, g, b);
+        inverse_component_transform(c[0], c[1], c[2]);
+        EXPECT(c[0] == r && c[1] == g && c[2] == b, "inverse RCT of %d %d %d", r, g, b);
         float f[3] = {static_cast<float>(r), static_cast<float>(g), static_cast<float>(b)};
         component_transform(f[0], f[1], f[2]);
         const double y = static_cast<double>(f[0]), cb = static_cast<double>(f[1]), cr = static_cast<double>(f[2]);
@@ -454,6 +506,41 @@ START_TEST(component_transforms_are_the_standards) {
         EXPECT(std::fabs(y + 1.402 * cr - r) < limit * 1e-6 && std::fabs(y + 1.772 * cb - b) < limit * 1e-6 &&
                    std::fabs(y - 0.34413 * cb - 0.71414 * cr - g) < limit * 1e-5,
                "ICT of %d %d %d back", r, g, b);
+        inverse_component_transform(f[0], f[1], f[2]);
+        EXPECT(to_sample(f[0], 17) == r && to_sample(f[1], 17) == g && to_sample(f[2], 17) == b,
+               "inverse ICT of %d %d %d", r, g, b);
+    }
+}
+END_TEST
+
+START_TEST(samples_are_rounded_and_clipped) {
+    const std::pair<float, int32_t> cases[] = {{-128.6f, -128}, {-1e30f, -128}, {1e30f, 127}, {127.5f, 127},
+                                               {126.5f, 127},   {-0.5f, 0},     {-0.6f, -1},  {-1.5f, -1},
+                                               {0.49f, 0},      {0.5f, 1}};
+    for (const auto &[x, sample] : cases)
+        EXPECT(to_sample(x, 8) == sample, "%g is %d", static_cast<double>(x), to_sample(x, 8));
+    EXPECT(to_sample(-129, 8) == -128 && to_sample(128, 8) == 127 && to_sample(5, 8) == 5, "integers");
+}
+END_TEST
+
+// T.800 E-6 and E-8 with r = 1/2: an index lies in the middle of its step, of all planes or of the known ones.
+START_TEST(coefficients_are_dequantised_as_the_standard_says) {
+    Random random(41);
+    for (int repeat = 0; repeat < 10000; repeat++) {
+        const int plane = random.between(0, 8), shift = random.one_in(2) ? 0 : 12;
+        const uint32_t index = random.below(1 << 12), sign = random.one_in(2) ? kSignBit : 0,
+                       known = index >> plane << plane;
+        const float inverse_step = 1.f / static_cast<float>(1 << random.between(0, 6));
+        const bool in_region = shift && random.one_in(2);
+        const int up = in_region ? shift : 0;  // with all of its bit-planes known above
+        int32_t whole;
+        float real;
+        dequantise(sign | index << up, plane + up, shift, inverse_step, whole);
+        dequantise(sign | index << up, plane + up, shift, inverse_step, real);
+        const double middle = known ? known + std::ldexp(0.5, plane) : 0, expected = sign ? -middle : middle;
+        EXPECT(std::fabs(whole - expected) <= (plane ? 0 : 0.5), "%u from plane %d: %d", index, plane, whole);
+        EXPECT(std::fabs(static_cast<double>(real * inverse_step) - expected) < 1e-6, "%u from plane %d: %g", index,
+               plane, static_cast<double>(real));
     }
 }
 END_TEST
@@ -899,12 +986,15 @@ int main(int argc, char **argv) {
     tcase_add_test(lines, regions_have_all_that_their_samples_are_made_of);
     tcase_add_test(lines, bands_have_the_standard_gains);
     tcase_add_loop_test(lines, strips_do_not_show, 0, 4);
+    tcase_add_test(lines, inverse_transforms_give_pictures_back);
     tcase_add_loop_test(lines, no_picture_outgrows_the_bit_planes, 0, 8);
     TCase *rows = add_case(suite, "rows");
     tcase_add_test(rows, rows_are_loaded_as_samples_are);
     tcase_add_test(rows, multiply_add_rounds_once);
     tcase_add_test(rows, component_transforms_are_the_standards);
     tcase_add_test(rows, rows_are_quantised_as_the_standard_says);
+    tcase_add_test(rows, samples_are_rounded_and_clipped);
+    tcase_add_test(rows, coefficients_are_dequantised_as_the_standard_says);
     tcase_add_test(rows, large_pictures);
     TCase *kernels = add_case(suite, "kernels");
     const int devices = static_cast<int>(device_specs.size());

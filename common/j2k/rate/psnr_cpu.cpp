@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "../../load_cpu.h"
-#include "../transform/dwt.h"
-#include "../transform/quantise.h"
-#include "../transform/roi.h"
+#include "../transform/dequantise.h"
+#include "../transform/idwt_cpu.h"
+#include "../transform/store.h"
 
 namespace cudaenc::j2k {
 
@@ -50,97 +50,8 @@ class Propagation {
     std::vector<uint8_t> state_;
 };
 
-// Reconstructs to the middle of what is known, down to bit-plane `plane`.
-void reconstruct(uint32_t coefficient, int plane, const Quantiser &, int shift, int32_t &value) {
-    uint32_t magnitude = (coefficient & ~kSignBit) >> plane << plane;
-    if (magnitude && plane) magnitude |= 1u << (plane - 1);
-    if (magnitude >> shift) magnitude >>= shift;
-    value = coefficient & kSignBit ? -static_cast<int32_t>(magnitude) : static_cast<int32_t>(magnitude);
-}
-void reconstruct(uint32_t coefficient, int plane, const Quantiser &q, int shift, float &value) {
-    const uint32_t magnitude = (coefficient & ~kSignBit) >> plane << plane;
-    float x = magnitude ? static_cast<float>(magnitude) + static_cast<float>(1u << plane) / 2 : 0;
-    if (magnitude >> shift) x /= static_cast<float>(1u << shift);
-    value = (coefficient & kSignBit ? -x : x) / q.inverse_step;
-}
-
-// ---- The inverse wavelet transform: Dwt53 and Dwt97 backwards.
-
-// Undoes lifting steps from `Step` down: positions [begin, begin + count) of `width` signals beside each other.
-template <class W, int Step>
-void undo_step(typename W::Sample *x, int begin, int count, int width) {
-    for (int i = (begin + Step + 1) & 1; i < count; i += 2) {
-        const auto row = [&](int k) { return x + static_cast<ptrdiff_t>(mirror(k, 0, count)) * width; };
-        typename W::Sample *centre = row(i), *before = row(i - 1), *after = row(i + 1);
-        for (int k = 0; k < width; k++) centre[k] -= W::template lift<Step>(0, before[k], after[k]);
-    }
-    if constexpr (Step > 0) undo_step<W, Step - 1>(x, begin, count, width);
-}
-
-void unscale(int32_t *, int, int, int) {}
-void unscale(float *x, int begin, int count, int width) {
-    for (int i = 0; i < count; i++) {
-        const float scale = static_cast<float>((begin + i) & 1 ? 1 / kScale : kScale);
-        for (int k = 0; k < width; k++) x[static_cast<ptrdiff_t>(i) * width + k] *= scale;
-    }
-}
-
-template <class W>
-void synthesise(typename W::Sample *x, int begin, int count, int width) {
-    if (count == 1) {  // T.800 F.3.6: a single odd sample is doubled
-        for (int k = 0; k < width && begin & 1; k++) x[k] /= 2;
-        return;
-    }
-    unscale(x, begin, count, width);
-    undo_step<W, W::kSteps - 1>(x, begin, count, width);
-}
-
-// The place of sample i of [begin, end) in its signal's low half and, behind it, high half.
-int place(int begin, int end, int i) {
-    const int lows = low_begin(end) - low_begin(begin), at = begin + i;
-    return at & 1 ? lows + (at >> 1) - high_begin(begin) : (at >> 1) - low_begin(begin);
-}
-
-constexpr int kStrip = 64;  // columns, or rows, in one go
-
-// One level, to the resolution e, in rows of `stride` samples. Rows come first, since the steps of 5/3 round.
-template <class W>
-void synthesise_level(ThreadPool &pool, typename W::Sample *samples, const Extent &e, int stride) {
-    using Sample = typename W::Sample;
-    const size_t width = static_cast<size_t>(e.width()), height = static_cast<size_t>(e.height());
-    const auto row_at = [=](size_t y) { return samples + y * static_cast<size_t>(stride); };
-    pool.for_each(height, kStrip, [&](size_t y) {
-        std::vector<Sample> signal(width);
-        for (size_t x = 0; x < width; x++) signal[x] = row_at(y)[place(e.x0, e.x1, static_cast<int>(x))];
-        synthesise<W>(signal.data(), e.x0, e.width(), 1);
-        std::copy(signal.begin(), signal.end(), row_at(y));
-    });
-    pool.for_each((width + kStrip - 1) / kStrip, [&](size_t strip) {
-        const size_t first = strip * kStrip, columns = std::min<size_t>(kStrip, width - first);
-        std::vector<Sample> signal(height * columns);
-        for (size_t y = 0; y < height; y++)
-            std::copy_n(row_at(static_cast<size_t>(place(e.y0, e.y1, static_cast<int>(y)))) + first, columns,
-                        &signal[y * columns]);
-        synthesise<W>(signal.data(), e.y0, e.height(), static_cast<int>(columns));
-        for (size_t y = 0; y < height; y++) std::copy_n(&signal[y * columns], columns, row_at(y) + first);
-    });
-}
-
-// ---- The inverse component transforms, T.800 G.2.2 and G.3.2.
-void undo_component_transform(int32_t &c0, int32_t &c1, int32_t &c2) {
-    const int32_t green = c0 - ((c1 + c2) >> 2), red = c2 + green, blue = c1 + green;
-    c0 = red, c1 = green, c2 = blue;
-}
-void undo_component_transform(float &c0, float &c1, float &c2) {
-    const float red = c0 + 1.402f * c2, green = c0 - 0.344136f * c1 - 0.714136f * c2, blue = c0 + 1.772f * c1;
-    c0 = red, c1 = green, c2 = blue;
-}
-
-int32_t whole(int32_t x) { return x; }
-int32_t whole(float x) { return static_cast<int32_t>(std::floor(x + 0.5f)); }
-
 // Decodes a frame that is truncated at a threshold, and compares it with its samples.
-template <class W>
+template <class Sample>
 class Decoder {
   public:
     Decoder(ThreadPool &pool, const Params &params, const Geometry &geometry, const PsnrInput &input, uint32_t *scratch)
@@ -152,13 +63,11 @@ class Decoder {
         for (const TileComponent &t : g_.tile_components)
             for (int level = p_.levels; level > 0; level--)
                 if (const Extent e = extent_at(t, level - 1); e.width() && e.height())
-                    synthesise_level<W>(pool_, decoded_ + t.samples, e, t.x1 - t.x0);
+                    inverse_transform_level(pool_, decoded_ + t.samples, e, t.x1 - t.x0);
         return compare();
     }
 
   private:
-    using Sample = typename W::Sample;
-
     void decode_block(size_t block, uint32_t threshold) const {
         const CodeBlock &b = g_.blocks[block];
         const CodedBlock &coded = input_.coded[block];
@@ -179,7 +88,7 @@ class Decoder {
                 if (propagation && !propagation->coded(x, y) &&
                     (kind == kSignificancePropagation || (coefficient & ~kSignBit) >> plane <= 1))
                     known++;
-                reconstruct(coefficient, known, q, p_.roi.shift, decoded_[at]);
+                dequantise(coefficient, known, p_.roi.shift, q.inverse_step, decoded_[at]);
             }
     }
 
@@ -194,12 +103,11 @@ class Decoder {
                 const size_t width = static_cast<size_t>(t->x1 - t->x0);
                 pool_.for_each(static_cast<size_t>(t->y1 - t->y0), [&](size_t y) {
                     for (size_t i = y * width; i < (y + 1) * width; i++)
-                        undo_component_transform(c[0][i], c[1][i], c[2][i]);
+                        inverse_component_transform(c[0][i], c[1][i], c[2][i]);
                 });
             }
             for (size_t k = 0; k < components; k++) {
                 const int width = t[k].x1 - t[k].x0, rows = t[k].y1 - t[k].y0;
-                const int32_t least = -(1 << (p_.components[k].depth - 1)), most = -least - 1;
                 count += static_cast<double>(width) * rows;
                 pool_.for_each(static_cast<size_t>(rows), [&](size_t y) {
                     std::vector<int32_t> row(static_cast<size_t>(width));
@@ -207,7 +115,8 @@ class Decoder {
                     const Sample *decoded = decoded_ + t[k].samples + y * static_cast<size_t>(width);
                     uint64_t sum = 0;
                     for (int x = 0; x < width; x++) {
-                        const int64_t error = std::clamp(whole(decoded[x]), least, most) - row[static_cast<size_t>(x)];
+                        const int64_t error =
+                            to_sample(decoded[x], p_.components[k].depth) - row[static_cast<size_t>(x)];
                         sum += static_cast<uint64_t>(error * error);
                     }
                     squares[k] += sum;
@@ -232,8 +141,8 @@ class Decoder {
 PsnrThreshold psnr_threshold(ThreadPool &pool, const Params &params, const Geometry &geometry, const PsnrInput &input,
                              uint32_t *scratch) {
     const auto error = [&](uint32_t at) {
-        return params.reversible ? Decoder<Dwt53>(pool, params, geometry, input, scratch).error(at)
-                                 : Decoder<Dwt97>(pool, params, geometry, input, scratch).error(at);
+        return params.reversible ? Decoder<int32_t>(pool, params, geometry, input, scratch).error(at)
+                                 : Decoder<float>(pool, params, geometry, input, scratch).error(at);
     };
     // By secants: octaves of the error grow with those of slopes. At high rates a byte more takes eight times the mean
     // square off the sum of squares.

@@ -41,6 +41,10 @@ struct Dwt53 {  // reversible, T.800 F.4.8.1
     CUDAENC_HD static Sample lift(Sample centre, Sample before, Sample after) {
         return Step == 0 ? centre - ((before + after) >> 1) : centre + ((before + after + 2) >> 2);
     }
+    template <int Step>
+    CUDAENC_HD static Sample unlift(Sample centre, Sample before, Sample after) {  // F.3.8.1
+        return centre - lift<Step>(0, before, after);
+    }
     CUDAENC_HD static RowScale<Sample> row_scale(bool, bool, bool) { return {1, 1}; }
 };
 
@@ -56,6 +60,10 @@ struct Dwt97 {  // irreversible, T.800 F.4.8.2
     template <int Step>
     CUDAENC_HD static Sample lift(Sample centre, Sample before, Sample after) {
         return multiply_add(kWeight<Step>, before + after, centre);
+    }
+    template <int Step>
+    CUDAENC_HD static Sample unlift(Sample centre, Sample before, Sample after) {  // F.3.8.2
+        return centre - lift<Step>(0, before, after);
     }
     // 1/K for each low half, K for each high half: they cancel in HL and LH.
     CUDAENC_HD static RowScale<Sample> row_scale(bool odd_row, bool across, bool down) {
