@@ -12,12 +12,10 @@
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/jp2_boxes.h"
 #include "../../common/j2k/jp2_metadata.h"
-#include "../../common/j2k/rate/budget.h"
-#include "../../common/j2k/rate/predict_cpu.h"
 #include "../../common/j2k/rate/research/early_stop_cpu.h"
 #include "../device_encoder.h"
 #include "rate/psnr_target.h"
-#include "rate/rate_params.h"
+#include "rate/rate_control.h"
 #include "rate/research/cibo.h"
 #include "t1/ht_coder.h"
 #include "t1/tier1.h"
@@ -36,21 +34,11 @@ constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context
 
 // A frame in flight, stage by stage.
 struct Slot : FrameSlot {
-    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), allocation(device, 1), tier2(device) {}
+    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), rate(device), tier2(device) {}
     Transform::Buffers transformed;
     std::unique_ptr<BlockCoder> coder;
     BlockRecords coded{};
-    // Rate allocation: see RateBuffers and SampleInput.
-    PinnedArray<RateAllocation> allocation;  // as it begins
-    DeviceArray<RateAllocation> device_allocation;
-    DeviceArray<uint64_t> sample_table;
-    DeviceArray<uint32_t> samples_done;
-    DeviceArray<uint16_t> slopes;
-    DeviceArray<uint32_t> bytes_at, bytes_at_or_above, measures_done;
-    DeviceArray<uint64_t> packet_bits, packet_bytes;
-    DeviceArray<uint8_t> layer_passes;
-    DeviceArray<uint32_t> layer_bytes;
-    bool cleared = false;                   // what kernels of rate allocation need as zero, and leave so
+    RateController::Buffers rate;
     std::unique_ptr<Stream> second_stream;  // beside tier-1
     std::unique_ptr<Event> forks, joins;
     Tier2::Buffers tier2;
@@ -98,10 +86,10 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
           is_short_(fits_short(p_)),
           transform_(device_, make_transform_plan(p_, g_), setup_, slots, is_short_),
           tier2_(device_, p_, g_, header_, coding_, setup_),
+          rate_control_(device_, p_, g_, budget_, tier2_, batch_, is_short_, setup_),
           device_frames_(device_frames) {
         if (p_.rate.error != 0) psnr_.emplace(device_, p_, g_);
         blocks_ = upload_table(device_, setup_, g_.blocks);
-        if (p_.rate.predicts_slopes()) sampled_blocks_ = upload_table(device_, setup_, choose_sampled_blocks(p_, g_));
         for (int i = 0; i < slots; i++) add_slot(make_slot(slots));
         device_->synchronize(setup_);
     }
@@ -112,7 +100,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         auto slot = std::make_unique<Slot>(device_);
         Slot &s = *slot;
         s.transformed = transform_.make_buffers(setup_);
-        if (coding_.truncatable) make_allocation(s);
+        if (coding_.truncatable) rate_control_.allocate_buffers(s.rate);
         s.coder = make_block_coder(s, slots);
         s.coded = s.coder->records();
         if (budget_.measures_ahead() && slots <= kForkedFrames) {
@@ -143,35 +131,15 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
             device_, batch_, slot_bytes_, blocks_.data(),
             CiboTier1::Options{.lanes = lanes,
                                .stop = early_stopping_.by_planes(),
-                               .budget = &s.device_allocation.data()->budget[p_.layers - 1],
+                               .budget = &s.rate.allocation.data()->budget[p_.layers - 1],
                                .bands = tier2_.band_table()});
-    }
-
-    void make_allocation(Slot &s) const {
-        const size_t blocks = g_.blocks.size(), packets = g_.packets.size();
-        make(s.device_allocation, 1);
-        make(s.layer_passes, g_.block_layers.size());
-        make(s.layer_bytes, g_.block_layers.size());
-        make(s.slopes, blocks * g_.max_passes);
-        make(s.bytes_at_or_above, static_cast<size_t>(budget_.groups()) * kSlopes);
-        make(s.bytes_at, static_cast<size_t>(budget_.groups()) * kSlopes);
-        make(s.packet_bits, packets);
-        make(s.packet_bytes, packets);
-        make(s.measures_done, 1);
-        make(s.sample_table, 3 * kStopBins);
-        make(s.samples_done, 1);
-    }
-    void clear(Slot &s) {
-        const auto zero = [&](const auto &...array) { (device_->fill(s.stream, array.data(), 0, array.bytes()), ...); };
-        zero(s.bytes_at, s.packet_bits, s.packet_bytes, s.measures_done, s.sample_table, s.samples_done);
-        s.cleared = true;
     }
 
     void reset(Slot &s) noexcept override {
         DeviceEncoder::reset(s);
         if (s.second_stream) s.second_stream->settle();
         s.coder->settle();
-        s.cleared = false;
+        s.rate.cleared = false;
     }
 
     void take(Slot &s, const CudaencFrame &frame) override {
@@ -181,19 +149,15 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         s.number = frames_++;
         s.has_psnr = false;
         s.revisions.clear();
-        if (coding_.truncatable) *s.allocation.data() = budget_.begin(s.box_bytes);
-        if (coding_.truncatable) s.allocation.data()->stop.slope = early_stopping_.slope(s.number);
+        if (coding_.truncatable) *s.rate.begin.data() = budget_.begin(s.box_bytes);
+        if (coding_.truncatable) s.rate.begin.data()->stop.slope = early_stopping_.slope(s.number);
     }
 
     void queue(Slot &s) override {
         upload_.queue(s);
         upload_.queue_layout(s);
-        if (coding_.truncatable && !s.cleared) clear(s);
+        if (coding_.truncatable && !s.rate.cleared) rate_control_.clear(s.stream, s.rate);
         queue_as_graph(s, s.graph, [this, &s] { queue_stages(s); });
-    }
-
-    void upload_allocation(Slot &s, Device::Stream stream) {
-        device_->upload(stream, s.device_allocation.data(), s.allocation.data(), sizeof(RateAllocation));
     }
 
     // Between fork() and join(), beside() is a second stream; or the frame's own.
@@ -213,56 +177,26 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         mark(s, kDwt);
         if (coding_.truncatable) {
             fork(s);
-            upload_allocation(s, beside(s));
+            rate_control_.upload(beside(s), s.rate);
         }
         transform_.queue(s.stream, s.transformed, s.device_layout.data(), blocks_.data());
         if (coding_.truncatable) join(s);
         mark(s, kContext);
-        if (coding_.truncatable && p_.rate.predicts_slopes()) sample_blocks(s);
+        if (coding_.truncatable && p_.rate.predicts_slopes())
+            rate_control_.sample(s.stream, s.rate, blocks_.data(), s.transformed.coefficients.data());
         code_from_coefficients(s, false);
-    }
-
-    // Finds the slope at which tier-1 stops.
-    void sample_blocks(Slot &s) {
-        const int tiles = batch_.tiles_x * batch_.tiles_y;
-        const uint32_t count = static_cast<uint32_t>(sampled_blocks_.count());
-        const SampleInput input{.blocks = blocks_.data(),
-                                .bands = tier2_.band_table(),
-                                .coefficients = s.transformed.coefficients.data(),
-                                .sampled_blocks = sampled_blocks_.data(),
-                                .table = s.sample_table.data(),
-                                .held_back = s.sample_table.data() + kStopBins,
-                                .alike = s.sample_table.data() + 2 * kStopBins,
-                                .done = s.samples_done.data(),
-                                .allocation = s.device_allocation.data(),
-                                .count = count,
-                                .block_count = block_count(),
-                                .layers = layers(),
-                                .style = p_.style,
-                                .frame_steps = p_.frame_steps,
-                                .step_weights = p_.step_weights,
-                                .is_short = is_short_,
-                                .tiles_x = batch_.tiles_x,
-                                .tiles_y = batch_.tiles_y};
-        const unsigned groups = blocks_for(count, kSampleWarps);
-        if (are_alternatives(p_.style))
-            device_->launch(s.stream, {groups}, kSampleWarps * 32, SampleAlternativesParams{input});
-        else if (tiles == 1)
-            device_->launch(s.stream, {groups}, kSampleWarps * 32, SampleParams{input});
-        else
-            device_->launch(s.stream, {count}, static_cast<unsigned>(tiles * 32), SampleTiledParams{input});
     }
 
     // again: the slope to stop at is known.
     void code_from_coefficients(Slot &s, bool again) {
         const bool ahead = !again && budget_.measures_ahead();
         s.coder->analyse(s.stream, s.transformed.coefficients.data(),
-                         coding_.truncatable ? &s.device_allocation.data()->stop : nullptr);
+                         coding_.truncatable ? &s.rate.allocation.data()->stop : nullptr);
         if (ahead) fork(s);
         mark(s, kMq);
         s.coder->code(s.stream);  // first, since the rest waits for it
         if (ahead) {
-            measure_ahead(s, beside(s));
+            rate_control_.measure_ahead(beside(s), s.rate, tier2(s));
             join(s);
         }
         mark(s, kRate);
@@ -271,21 +205,14 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
 
     // measured: headers were, ahead.
     void truncate_and_write(Slot &s, bool measured) {
-        if (coding_.truncatable) {
-            allocate(s, measured, {});
-            const int rounds = budget_.rounds();
-            for (int round = measured ? rounds - 1 : 0; round < rounds; round++) {
-                truncate(s, round == rounds - 1);
-                if (round < rounds - 1) measure(s, s.stream, tier2(s), round == rounds - 2, false);
-            }
-        }
+        if (coding_.truncatable) rate_control_.truncate(s.stream, s.rate, tier2(s), measured);
         write_frame(s);
     }
 
     void write_frame(Slot &s) {
         if (coding_.truncatable && !has_one_plane())  // else none is coded again
-            s.coder->code_truncated(s.stream, s.layer_passes.data() + last_layer(),
-                                    s.layer_bytes.data() + last_layer());
+            s.coder->code_truncated(s.stream, s.rate.layer_passes.data() + last_layer(),
+                                    s.rate.layer_bytes.data() + last_layer());
         mark(s, kTier2);
         tier2_.assemble_packets(s.stream, s.tier2, tier2(s));
         mark(s, kGather);
@@ -302,90 +229,48 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
 
     Tier2Buffers tier2(Slot &s) const {
         const bool truncatable = coding_.truncatable;
-        return tier2_.parameters(s.tier2, blocks_.data(), s.coded, truncatable ? s.layer_passes.data() : s.coded.passes,
-                                 truncatable ? s.layer_bytes.data() : s.coded.bytes);
+        return tier2_.parameters(s.tier2, blocks_.data(), s.coded,
+                                 truncatable ? s.rate.layer_passes.data() : s.coded.passes,
+                                 truncatable ? s.rate.layer_bytes.data() : s.coded.bytes);
     }
 
     void write_codestream(Slot &s) {
-        tier2_.write_codestream(s.stream, s.tier2, tier2(s),
-                                coding_.truncatable ? s.device_allocation.data() : nullptr);
-    }
-
-    RateBuffers rate(Slot &s) const { return rate(s, tier2(s)); }
-    RateBuffers rate(Slot &s, const Tier2Buffers &t2) const {
-        return {.t2 = t2,
-                .slopes = s.slopes.data(),
-                .bytes_at = s.bytes_at.data(),
-                .bytes_at_or_above = s.bytes_at_or_above.data(),
-                .allocation = s.device_allocation.data(),
-                .packet_bits = s.packet_bits.data(),
-                .packet_bytes = s.packet_bytes.data(),
-                .done = s.measures_done.data(),
-                .groups = static_cast<uint32_t>(budget_.groups())};
-    }
-
-    // Finds all hulls and the next thresholds. measured, revision: see AllocateParams.
-    void allocate(Slot &s, bool measured, const RateRevision &revision) {
-        const TruncationChoice *choice =
-            revision.layer < 0 ? nullptr : &s.device_allocation.data()->choice[revision.layer];
-        device_->launch(s.stream, {blocks_for(block_count(), kHullThreads)}, kHullThreads,
-                        HullParams{.rate = rate(s), .choice = choice});
-        device_->launch(s.stream, {1}, kAllocateThreads,
-                        AllocateParams{.rate = rate(s), .measured = measured, .revision = revision});
-    }
-
-    // Measures the headers of all that is coded, from estimates of its bytes, while the MQ coder works or behind it.
-    void measure_ahead(Slot &s, Device::Stream stream) {
-        Tier2Buffers t2 = tier2(s);
-        t2.layer_passes = s.coded.passes;
-        t2.layer_bytes = s.coded.estimated_bytes;
-        tier2_.make_tag_trees(stream, t2);
-        measure(s, stream, t2, false, true);
-    }
-
-    void truncate(Slot &s, bool last) {
-        device_->launch(s.stream, {tier2_.bands()}, tier2_.tag_tree_threads(), TruncateParams{{rate(s), last}});
-    }
-
-    // See MeasureParams.
-    void measure(Slot &s, Device::Stream stream, const Tier2Buffers &t2, bool last, bool ahead) {
-        device_->launch(stream, {blocks_for(block_layer_count(), kMeasureThreads)}, kMeasureThreads,
-                        MeasureParams{.rate = rate(s, t2),
-                                      .fixed = budget_.outside_packets(),
-                                      .group_fixed = budget_.tile_part_header(),
-                                      .last = last,
-                                      .ahead = ahead});
+        if (coding_.truncatable)
+            tier2_.write_codestream(s.stream, s.tier2, tier2(s), &s.rate.allocation.data()->stop.step,
+                                    rate_control_.note(s.rate));
+        else
+            tier2_.write_codestream(s.stream, s.tier2, tier2(s), nullptr, {});
     }
 
     // A frame that tier-1 ended at the wrong slope is coded again, one that misses its budgets is truncated again.
     bool go_on(Slot &s) override {
         if (!coding_.truncatable) return false;
         if (psnr_ && !std::exchange(s.has_psnr, true)) truncate_to_psnr(s);
-        const StopOutcome stop = s.tier2.result.data()->allocation.stop;
+        const StopOutcome stop = RateController::noted(*s.tier2.result.data()).stop;
         if (stopped_too_early(stop, p_.frame_steps) ||
             (s.revisions.empty() &&
              (stopped_too_late(stop) || (p_.frame_steps && steps_too_fine(stop, p_.step_weights))))) {
             s.revisions.clear();
-            *s.allocation.data() = budget_.begin(s.box_bytes);
-            s.allocation.data()->stop = {next_try(stop, p_.style, p_.frame_steps, p_.step_weights), 0, 0, 0};
+            *s.rate.begin.data() = budget_.begin(s.box_bytes);
+            s.rate.begin.data()->stop = {next_try(stop, p_.style, p_.frame_steps, p_.step_weights), 0, 0, 0};
             queue_as_graph(s, s.graph_again, [this, &s] {
-                upload_allocation(s, s.stream);
+                rate_control_.upload(s.stream, s.rate);
                 code_from_coefficients(s, true);
             });
             return true;
         }
         s.revisions.resize(p_.layers);
-        const RateRevision next = budget_.revision(s.box_bytes, *s.tier2.result.data(), s.revisions);
+        const RateRevision next = budget_.revision(
+            s.box_bytes, {*s.tier2.result.data(), RateController::noted(*s.tier2.result.data())}, s.revisions);
         if (next.layer < 0) return false;
-        allocate(s, false, next);
-        device_->launch(s.stream, {tier2_.bands()}, tier2_.tag_tree_threads(), TruncateAgainParams{{rate(s), true}});
+        rate_control_.truncate_again(s.stream, s.rate, tier2(s), next);
         write_frame(s);
         return true;
     }
 
     void complete(Slot &s, PooledBuffer &packet) override {
         check_tile_part_length(s.tier2.result.data()->longest);
-        early_stopping_.note(s.number, s.tier2.result.data()->allocation.stop);
+        early_stopping_.note(s.number, RateController::noted(*s.tier2.result.data()).stop);
         const uint64_t bytes = s.tier2.result.data()->bytes;
         if (bytes >
             s.tier2.codestream.count()) {  // rare: more than the pixels took. Codewords still lie in their slots
@@ -420,9 +305,9 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         }
         const PsnrThreshold threshold =
             psnr_->find(s.stream, s.transformed.coefficients.data(), s.coded, layouts, device_frames_ || p_.xyz);
-        s.allocation.data()->least = threshold.slope;
+        s.rate.begin.data()->least = threshold.slope;
         s.missed_psnr = threshold.missed;
-        upload_allocation(s, s.stream);
+        rate_control_.upload(s.stream, s.rate);
         truncate_and_write(s, false);
         mark(s, kDownload);
         device_->synchronize(s.stream);
@@ -433,7 +318,6 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
     uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
     size_t last_layer() const { return size_t{layers() - 1} * block_count(); }
-    uint32_t block_layer_count() const { return static_cast<uint32_t>(g_.block_layers.size()); }
 
     const Params p_;
     Geometry g_;
@@ -448,10 +332,10 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
     const bool is_short_;  // coefficients take 16 bits
     const Transform transform_;
     const Tier2 tier2_;
+    const RateController rate_control_;
     const bool device_frames_;
     std::optional<PsnrTarget> psnr_;
     DeviceArray<CodeBlock> blocks_;
-    DeviceArray<SampledBlock> sampled_blocks_;
 };
 
 }  // namespace

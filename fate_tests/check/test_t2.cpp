@@ -607,7 +607,9 @@ class DeviceTier2 {
                              .steps = nullptr,
                              .step_count = 0,
                              .result = result_.data(),
-                             .allocation = nullptr};
+                             .frame_step = nullptr,
+                             .note = nullptr,
+                             .note_words = 0};
         device_->launch(nullptr, {std::max(t2.packet_count, t2.tile_part_count)}, kStuffingThreads,
                         WriteHeadersParams{t2, out});
         const unsigned by_warp = blocks_for(count_ * 32, kTier2Threads);

@@ -5,6 +5,7 @@
 #include "../t1/stop.h"
 #include "../t2/packet_header.h"
 #include "hull.h"
+#include "outcome.h"
 
 namespace cudaenc::j2k {
 

@@ -4,7 +4,7 @@
 #include "../t1/block.h"
 #include "../t1/contexts.h"
 #include "../t1/stop.h"
-#include "../t2/layers.h"
+#include "outcome.h"
 
 namespace cudaenc::j2k {
 

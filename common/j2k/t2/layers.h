@@ -6,7 +6,6 @@
 
 #include "../../hd.h"
 #include "../codestream/tables.h"
-#include "../t1/stop.h"
 
 namespace cudaenc::j2k {
 
@@ -57,23 +56,11 @@ CUDAENC_HD uint32_t empty_packets_before(const LayerSet *sets, const Packet &pac
     return empty;
 }
 
-// How rate allocation ended: where tier-1 stopped, with the last layer's threshold; the thresholds of all layers.
-struct StopOutcome : StopSlope {
-    uint32_t threshold;
-    uint32_t lacks;    // what all that was coded leaves of the budget, in 1/256 of it
-    uint32_t surplus;  // what of all that was coded the budget has no room for, likewise
-};
-struct LayerThresholds {
-    uint32_t threshold[kMaxLayers];
-    StopOutcome stop;
-};
-
-// A frame as it was written.
-struct WrittenFrame {
+// What a frame's parts take, as it was written.
+struct WrittenSizes {
     uint64_t bytes;                          // of the codestream, even if it had no room
     uint64_t tile_parts[kLimitedTileParts];  // of the first ones
     uint64_t packets[kMaxLayers];            // of each layer, with their PLT entries; not of a single one
-    LayerThresholds allocation;              // where there is rate allocation
 };
 
 }  // namespace cudaenc::j2k

@@ -2,6 +2,7 @@
 // layers are sized at once. Prefix sums of the sizes (compact.h) give the places. SPDX-License-Identifier:
 // LGPL-2.1-or-later
 #include "../../../common/j2k/codestream/markers.h"
+#include "../../../common/j2k/t1/step.h"
 #include "../../bits.cuh"
 #include "../../device.cuh"
 #include "t2.cuh"
@@ -219,14 +220,12 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     const uint32_t i = static_cast<uint32_t>(block_x());
     if (thread_x() == 0 && i == 0) {
         p.out.result->bytes = total;
-        if (p.out.allocation) p.out.result->allocation.stop = p.out.allocation->stop;
         if (fits) put_be16(p.out.data + total - 2, kEoc);
     }
-    const int layers = static_cast<int>(t2.layers);
-    for (int k = thread_x(); !i && p.out.allocation && k < layers; k += kStuffingThreads)
-        p.out.result->allocation.threshold[k] = p.out.allocation->threshold[k];
+    for (uint32_t k = static_cast<uint32_t>(thread_x()); !i && k < p.out.note_words; k += kStuffingThreads)
+        p.out.result->note[k] = p.out.note[k];
     for (uint32_t k = static_cast<uint32_t>(thread_x()); !i && fits && k < p.out.step_count; k += kStuffingThreads)
-        put_be16(p.out.data + p.out.steps[k].at, frame_step(p.out.steps[k].told, p.out.allocation->stop.step));
+        put_be16(p.out.data + p.out.steps[k].at, frame_step(p.out.steps[k].told, *p.out.frame_step));
     if (thread_x() == 0 && i < t2.tile_part_count) {
         const TilePart &part = t2.tile_parts[i];
         const uint64_t begin =

@@ -55,8 +55,10 @@ using PacketSizesParams = KernelOf<Tier2Input, "j2k/t2/t2", "j2k_t2_packet_sizes
 // Sizes of tile-part headers. A thread owns a tile-part.
 using TilePartSizesParams = KernelOf<Tier2Input, "j2k/t2/t2", "j2k_t2_tile_part_sizes", LaunchPriority::kHigh>;
 
-struct CodestreamResult : WrittenFrame {
-    uint64_t longest;  // tile-part, in bytes; 0: none is too long for its header
+constexpr uint32_t kNoteWords = 128;
+struct CodestreamResult : WrittenSizes {
+    uint64_t longest;           // tile-part, in bytes; 0: none is too long for its header
+    uint32_t note[kNoteWords];  // Codestream::note
 };
 
 struct Codestream {
@@ -67,7 +69,9 @@ struct Codestream {
     const ToldStep *steps;  // MainHeader::steps, [step_count]
     uint32_t step_count;
     CodestreamResult *result;
-    const LayerThresholds *allocation;  // goes into the result; nullptr: there is none
+    const uint32_t *frame_step;  // of the frame, see step.h; nullptr: the session's steps
+    const uint32_t *note;        // [note_words]: goes into the result, so that one download brings it
+    uint32_t note_words;
 };
 struct CodestreamInput {
     Tier2Buffers t2;

@@ -127,7 +127,7 @@ void Tier2::sum(Device::Stream stream, const Buffers &buffers, const uint32_t *s
 }
 
 void Tier2::write_codestream(Device::Stream stream, const Buffers &b, const Tier2Buffers &t2,
-                             const LayerThresholds *thresholds) const {
+                             const uint32_t *frame_step, std::span<const uint32_t> note) const {
     const Codestream out{.data = b.codestream.data(),
                          .capacity = b.codestream.count(),
                          .main_header = static_cast<uint32_t>(header_.bytes.size()),
@@ -135,7 +135,9 @@ void Tier2::write_codestream(Device::Stream stream, const Buffers &b, const Tier
                          .steps = steps_.data(),
                          .step_count = static_cast<uint32_t>(steps_.count()),
                          .result = b.device_result.data(),
-                         .allocation = thresholds};
+                         .frame_step = frame_step,
+                         .note = note.data(),
+                         .note_words = static_cast<uint32_t>(note.size())};
     device_->fill(stream, b.device_result.data(), 0, b.device_result.bytes());
     device_->launch(stream, {std::max(packets(), tile_parts())}, kStuffingThreads, WriteHeadersParams{t2, out});
     const unsigned by_warp = blocks_for(uint64_t{block_layers()} * 32, kTier2Threads);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <memory>
+#include <span>
 
 #include "../../../common/j2k/codestream/geometry.h"
 #include "../../../common/j2k/codestream/main_header.h"
@@ -40,9 +41,9 @@ class Tier2 {
     void make_tag_trees(Device::Stream stream, const Tier2Buffers &t2) const;
     // Where blocks are truncated, tag trees have been made.
     void assemble_packets(Device::Stream stream, const Buffers &buffers, const Tier2Buffers &t2) const;
-    // buffers.result tells what has been written, once the stream has run. thresholds: go into it; may be nullptr.
+    // buffers.result tells what has been written, once the stream has run. frame_step, note: see Codestream.
     void write_codestream(Device::Stream stream, const Buffers &buffers, const Tier2Buffers &t2,
-                          const LayerThresholds *thresholds) const;
+                          const uint32_t *frame_step, std::span<const uint32_t> note) const;
 
     const PrecinctBand *band_table() const { return band_table_.data(); }
     uint32_t bands() const { return static_cast<uint32_t>(geometry_.precinct_bands.size()); }

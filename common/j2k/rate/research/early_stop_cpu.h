@@ -4,7 +4,7 @@
 
 #include "../../codestream/geometry.h"
 #include "../../params.h"
-#include "../../t2/layers.h"
+#include "../outcome.h"
 #include "early_stop.h"
 
 namespace cudaenc::j2k {
