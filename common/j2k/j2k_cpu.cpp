@@ -8,7 +8,6 @@
 #include "../cpu_encoder.h"
 #include "../planes.h"
 #include "codestream/main_header.h"
-#include "codestream/markers.h"
 #include "encoder_tables.h"
 #include "j2k.h"
 #include "jp2_boxes.h"
@@ -21,8 +20,7 @@
 #include "rate/truncate.h"
 #include "t1/ht_cpu.h"
 #include "t1/t1_cpu.h"
-#include "t2/header_bytes.h"
-#include "t2/packet_header.h"
+#include "t2/tier2_cpu.h"
 #include "transform/transform_cpu.h"
 
 namespace cudaenc::j2k {
@@ -46,7 +44,6 @@ struct Slot {
     std::vector<uint32_t> pass_bytes;           // [block * max_passes + pass]
     std::vector<uint8_t> layer_passes;          // [layer * blocks + block]: see LayerEnds
     std::vector<uint32_t> layer_bytes;
-    std::vector<LayerSet> layer_sets;    // [precinct's sub-band]
     std::vector<uint32_t> terminations;  // this and reductions of truncatable blocks, as pass_bytes
     std::vector<int32_t> reductions;
     std::optional<HullTable> hulls;
@@ -54,7 +51,7 @@ struct Slot {
     PsnrThreshold psnr{};
     RateAllocation allocation{};
     uint64_t box_bytes = 0, number = 0;  // of the frame
-    std::vector<TagNode> nodes;
+    Tier2Cpu::Buffers tier2;
     CudaencFrame frame;
     FrameMetadata metadata;  // that frame points to
 };
@@ -68,6 +65,7 @@ class J2kCpuEncoder : public CpuEncoder {
           transform_plan_(make_transform_plan(p_, g_)),
           header_(make_main_header(params, g_.tile_parts)),
           coding_{.style = params.style, .truncatable = params.truncatable, .frame_steps = params.frame_steps},
+          tier2_(p_, g_, header_, coding_),
           budget_(p_, g_, header_.bytes.size()),
           early_stopping_(p_.rate),
           sampled_blocks_(p_.rate.predicts_slopes() ? choose_sampled_blocks(p_, g_) : std::vector<SampledBlock>()),
@@ -82,8 +80,7 @@ class J2kCpuEncoder : public CpuEncoder {
             s.pass_bytes.resize(g_.blocks.size() * g_.max_passes);
             s.layer_passes.resize(g_.blocks.size() * p_.layers);
             s.layer_bytes.resize(g_.blocks.size() * p_.layers);
-            s.layer_sets.resize(g_.precinct_bands.size());
-            s.nodes.resize(g_.tag_tree_nodes);
+            s.tier2 = tier2_.make_buffers();
             if (!coding_.truncatable) continue;
             s.terminations.resize(s.pass_bytes.size());
             s.reductions.resize(s.pass_bytes.size());
@@ -133,7 +130,7 @@ class J2kCpuEncoder : public CpuEncoder {
                 take_all(s, &CodedBlock::bytes);
             else if (!truncate_blocks(s, boxes, stop, ahead))
                 continue;
-            Packets packets = assemble_packets(s);
+            Packets packets = tier2_.assemble_packets(pool(), s.tier2, tier2_blocks(s));
             if (coding_.truncatable && !truncate_again(s, boxes, packets)) continue;
             early_stopping_.note(s.number, s.allocation.stop);
             return write_packet(s, packets);
@@ -200,6 +197,13 @@ class J2kCpuEncoder : public CpuEncoder {
         return {.bytes = s.pass_bytes.data(), .terminations = s.terminations.data(), .reductions = s.reductions.data()};
     }
 
+    Tier2Blocks tier2_blocks(const Slot &s) const {
+        return {.coded = s.coded,
+                .pass_bytes = s.pass_bytes.data(),
+                .layer_passes = s.layer_passes.data(),
+                .layer_bytes = s.layer_bytes.data()};
+    }
+
     // Gives one layer all passes. bytes: what they take.
     void take_all(Slot &s, uint32_t CodedBlock::*bytes) {
         for (size_t b = 0; b < s.coded.size(); b++) {
@@ -234,19 +238,11 @@ class J2kCpuEncoder : public CpuEncoder {
                !(p_.frame_steps && steps_too_fine(allocation.stop, p_.step_weights));
     }
 
-    // A codestream but for its bytes.
-    struct Packets {
-        std::vector<std::vector<uint8_t>> headers;  // [packet]
-        std::vector<uint64_t> lengths;              // [packet]
-        std::vector<uint64_t> plt;                  // [packet]: bytes of PLT entries before its own
-        std::vector<uint64_t> part_at, body_at;     // [tile-part]: where it begins; its packets, from there on
-    };
-
     // Truncates a frame again until it keeps its budgets. Returns false if that takes passes that are not coded.
     bool truncate_again(Slot &s, uint64_t boxes, Packets &packets) {
         std::vector<int> revisions(p_.layers);
         for (;;) {
-            const RateRevision next = budget_.revision(boxes, written(s, packets), revisions);
+            const RateRevision next = budget_.revision(boxes, {tier2_.written(packets), s.allocation}, revisions);
             if (next.layer < 0) return true;
             if (are_alternatives(coding_.style))  // estimates gave way to bytes
                 s.hulls->find_hulls(pool(), s.coded, s.pass_bytes.data(), s.reductions.data());
@@ -256,19 +252,8 @@ class J2kCpuEncoder : public CpuEncoder {
             if (stopped_too_early(s.allocation.stop, p_.frame_steps)) return false;
             truncate_at_thresholds(s, true, true);
             code_chosen(s);
-            packets = assemble_packets(s);
+            packets = tier2_.assemble_packets(pool(), s.tier2, tier2_blocks(s));
         }
-    }
-
-    WrittenFrame written(const Slot &s, const Packets &packets) const {
-        WrittenFrame written{};
-        written.bytes = packets.part_at.back() + 2;
-        for (size_t t = 0; t < std::min<size_t>(kLimitedTileParts, g_.tile_parts.size()); t++)
-            written.tile_parts[t] = packets.part_at[t + 1] - packets.part_at[t];
-        for (size_t i = 0; i < g_.packets.size(); i++)
-            written.packets[g_.packets[i].layer] += packets.lengths[i] + packets.plt[i + 1] - packets.plt[i];
-        written.allocation = s.allocation;
-        return written;
     }
 
     // again: blocks were truncated before, and their codewords go on first.
@@ -293,14 +278,14 @@ class J2kCpuEncoder : public CpuEncoder {
 
     // Measures packets as they are truncated. ahead: their headers alone.
     void measure(Slot &s, bool ahead) {
-        build_tag_trees(s);
+        const Tier2Blocks blocks = tier2_blocks(s);
+        tier2_.build_tag_trees(s.tier2, blocks);
         std::vector<uint64_t> lengths(g_.packets.size());
         pool().for_each(g_.packets.size(), [&](size_t i) {
             const Packet &packet = g_.packets[i];
-            BitCounter bits;
-            put_blocks(bits, s, packet);
-            const uint64_t codewords = codeword_bytes(s, packet);
-            lengths[i] = packet_bytes(bits.bits, codewords, p_.sop, p_.eph, p_.plt) - (ahead ? codewords : 0);
+            const uint32_t bits = tier2_.header_bits(s.tier2, blocks, packet);
+            const uint64_t codewords = tier2_.codeword_bytes(blocks, packet);
+            lengths[i] = packet_bytes(bits, codewords, p_.sop, p_.eph, p_.plt) - (ahead ? codewords : 0);
         });
         for (size_t i = 0; i < lengths.size(); i++) {
             const Packet &packet = g_.packets[i];
@@ -310,129 +295,20 @@ class J2kCpuEncoder : public CpuEncoder {
         take_measure(s.allocation, p_.layers, budget_.outside_packets(), budget_.tile_part_header());
     }
 
-    LayerEnds layers_of(const Slot &s, uint32_t block) const {
-        return {&s.layer_passes[block], &s.layer_bytes[block], g_.blocks.size()};
-    }
-
-    Packets assemble_packets(Slot &s) {
-        build_tag_trees(s);
-        const uint32_t packets = static_cast<uint32_t>(g_.packets.size());
-        const size_t parts = g_.tile_parts.size();
-        Packets made{.headers = std::vector<std::vector<uint8_t>>(packets),
-                     .lengths = std::vector<uint64_t>(packets),
-                     .plt = std::vector<uint64_t>(packets + 1),
-                     .part_at = std::vector<uint64_t>(parts + 1, header_.bytes.size()),
-                     .body_at = std::vector<uint64_t>(parts)};
-        pool().for_each(packets, 64, [&](size_t i) {
-            made.headers[i] = packet_header(s, g_.packets[i]);
-            made.lengths[i] = made.headers[i].size() + codeword_bytes(s, g_.packets[i]);
-        });
-        for (size_t t = 0; t < parts; t++) {
-            const TilePart &part = g_.tile_parts[t];
-            uint64_t packet_bytes = 0;
-            for (uint32_t i = part.first_packet; i < part.last_packet; i++) {
-                made.plt[i + 1] = made.plt[i] + (p_.plt ? plt_bytes(made.lengths[i]) : 0);
-                packet_bytes += made.lengths[i];
-            }
-            made.body_at[t] =
-                tile_part_overhead(part, p_.plt) + made.plt[part.last_packet] - made.plt[part.first_packet];
-            check_tile_part_length(made.body_at[t] + packet_bytes);
-            made.part_at[t + 1] = made.part_at[t] + made.body_at[t] + packet_bytes;
-        }
-        return made;
-    }
-
     PooledBuffer write_packet(const Slot &s, const Packets &packets) {
-        const uint64_t coded = packets.part_at.back() + 2;
+        const uint64_t coded = packets.codestream_bytes();
         const std::vector<uint8_t> filler = make_filler(p_.least_bytes, s.box_bytes + coded);
         const uint64_t codestream = coded + filler.size();
         const std::vector<uint8_t> boxes = make_jp2_boxes(p_, s.frame, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
         std::copy(boxes.begin(), boxes.end(), packet->data);
-        uint8_t *out = packet->data + boxes.size();
-        std::copy(filler.begin(), filler.end(), std::copy(header_.bytes.begin(), header_.bytes.end(), out));
-        for (const ToldStep &step : header_.steps)
-            put_be16(out + step.at, frame_step(step.told, s.allocation.stop.step));
-        pool().for_each(g_.tile_parts.size(), [&](size_t t) {
-            const TilePart &part = g_.tile_parts[t];
-            uint8_t *at = out + filler.size() + packets.part_at[t];
-            const uint64_t length = packets.part_at[t + 1] - packets.part_at[t], *plt = &packets.plt[part.first_packet];
-            put_tile_part_header(at, part, length, p_.plt ? plt : nullptr);
-            if (header_.tlm)
-                put_be32(out + header_.tlm + tlm_entry(static_cast<uint32_t>(t)) + 2, static_cast<uint32_t>(length));
-            uint8_t *body = at + packets.body_at[t];
-            for (uint32_t i = part.first_packet; i < part.last_packet; i++) {
-                if (p_.plt) put_plt_length(at, i - part.first_packet, packets.plt[i] - plt[0], packets.lengths[i]);
-                body = std::copy(packets.headers[i].begin(), packets.headers[i].end(), body);
-                for (uint32_t b = g_.packets[i].first_block; b < g_.packets[i].last_block; b++) {
-                    const uint8_t *bytes = s.batches[b / batch_blocks_].data() + s.offsets[b];
-                    const LayerEnds layers = layers_of(s, b);
-                    body = std::copy(bytes + layers.bytes_before(g_.packets[i].layer),
-                                     bytes + layers.bytes_before(g_.packets[i].layer + 1), body);
-                }
-            }
-        });
-        put_be16(out + codestream - 2, kEoc);
+        tier2_.write_codestream(
+            pool(), tier2_blocks(s), packets, filler, s.allocation.stop.step,
+            [&](uint32_t b) { return s.batches[b / batch_blocks_].data() + s.offsets[b]; },
+            packet->data + boxes.size());
         budget_.describe_packet(s.psnr.missed, *packet);
         packet->metadata_warning = metadata_warning(p_, s.frame);
         return packet;
-    }
-
-    void build_tag_trees(Slot &s) {
-        const uint32_t layers = static_cast<uint32_t>(p_.layers);
-        for (size_t k = 0; k < g_.precinct_bands.size(); k++) {
-            const PrecinctBand &band = g_.precinct_bands[k];
-            LayerSet &set = s.layer_sets[k] = {};
-            TagNode *leaves = &s.nodes[band.nodes];
-            for (uint32_t i = 0; i < band.columns * band.rows; i++) {
-                const uint32_t b = band.first_block + i;
-                const LayerEnds block = layers_of(s, b);
-                leaves[i] = tag_leaf(
-                    block.first(layers),
-                    missing_planes(coding_.style, g_.blocks[b].planes, s.coded[b].planes, block.passes_before(layers)),
-                    i);
-                for (uint32_t layer = 0; layer < layers; layer++)
-                    if (block.adds(layer)) set.add(layer);
-            }
-            build_tag_tree(leaves, band.columns, band.rows, [](uint32_t count, const auto &body) {
-                for (uint32_t i = 0; i < count; i++) body(i);
-            });
-        }
-    }
-
-    uint64_t codeword_bytes(const Slot &s, const Packet &packet) const {
-        uint64_t bytes = 0;
-        for (uint32_t b = packet.first_block; b < packet.last_block; b++)
-            bytes += layers_of(s, b).bytes_of(packet.layer);
-        return bytes;
-    }
-
-    // The blocks' parts of the packet's header; none if the packet is empty.
-    template <class Sink>
-    void put_blocks(Sink &sink, const Slot &s, const Packet &packet) const {
-        if (!has_codewords(s.layer_sets.data(), packet, packet.layer)) return;
-        const uint32_t empty_before = empty_packets_before(s.layer_sets.data(), packet);
-        for (uint32_t b = packet.first_block; b < packet.last_block; b++) {
-            const CodeBlock &block = g_.blocks[b];
-            const PrecinctBand &band = g_.precinct_bands[block.precinct_band];
-            put_block_header(sink, band, &s.nodes[band.nodes], block.x, block.y, layers_of(s, b), packet.layer,
-                             empty_before, p_.style, s.pass_bytes.data() + b * static_cast<size_t>(g_.max_passes));
-        }
-    }
-
-    std::vector<uint8_t> packet_header(Slot &s, const Packet &packet) {
-        HeaderBytes header;
-        // B.10.3: an empty packet is one bit.
-        header.put(has_codewords(s.layer_sets.data(), packet, packet.layer), 1);
-        put_blocks(header, s, packet);
-        header.finish();
-        if (p_.sop) {
-            uint8_t sop[kSopBytes];
-            put_sop(sop, packet.in_tile);
-            header.bytes.insert(header.bytes.begin(), sop, sop + kSopBytes);
-        }
-        if (p_.eph) header.bytes.insert(header.bytes.end(), {kEph >> 8, kEph & 0xFF});
-        return std::move(header.bytes);
     }
 
     const Params p_;
@@ -440,6 +316,7 @@ class J2kCpuEncoder : public CpuEncoder {
     const TransformPlan transform_plan_;
     const MainHeader header_;
     const BlockCoding coding_;
+    const Tier2Cpu tier2_;
     const RateBudget budget_;
     EarlyStopping early_stopping_;
     const std::vector<SampledBlock> sampled_blocks_;

@@ -8,7 +8,7 @@
 
 #include "../../common/j2k/codestream/main_header.h"
 #include "../../common/j2k/codestream/markers.h"
-#include "../../common/j2k/t2/header_bytes.h"
+#include "../../common/j2k/t2/tier2_cpu.h"
 #include "../../common/j2k/t2/packet_header.h"
 #include "../../cuda_kernels/compact.h"
 #include "../../cuda_kernels/device_pipeline.h"
