@@ -13,7 +13,7 @@
 #include "../hd.h"
 #include "../options.h"
 #include "block_coders.h"
-#include "decoders.h"
+#include "decoder_limits.h"
 #include "jp2_metadata.h"
 #include "presets.h"
 #include "profile.h"

@@ -303,13 +303,13 @@ END_TEST
 
 // All codewords of the standard's are told apart by their first bits, and the encoder's are among them.
 START_TEST(codewords_are_prefix_free) {
-    for (const std::span<const HtCodeRow> list : {std::span<const HtCodeRow>(kHtFirstRowCodes), {kHtOtherRowCodes}})
-        for (const HtCodeRow &a : list)
-            for (const HtCodeRow &b : list) {
+    for (const std::span<const HtCodeword> list : {std::span<const HtCodeword>(kHtFirstRowCodes), {kHtOtherRowCodes}})
+        for (const HtCodeword &a : list)
+            for (const HtCodeword &b : list) {
                 if (&a == &b || a.context != b.context) continue;
                 const uint32_t mask = (1u << std::min(a.length, b.length)) - 1;
-                EXPECT((a.codeword & mask) != (b.codeword & mask), "context %d, rho %d and %d", a.context, a.rho,
-                       b.rho);
+                EXPECT((a.codeword & mask) != (b.codeword & mask), "%02x and %02x in context %u", a.codeword,
+                       b.codeword, a.context);
             }
     for (int table = 0; table < 2; table++)
         for (uint32_t context = 0; context < 8; context++)

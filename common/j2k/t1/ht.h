@@ -43,28 +43,28 @@ CUDAENC_HD uint32_t quad_context(bool first_row, const QuadNeighbours &n) {
            ((n.above >> 1 | n.above_right << 1) & 4);
 }
 
-// Clause 7.3.7: the exponent that the row above predicts for a quad with these significant samples.
-CUDAENC_HD int predicted_exponent(uint32_t significant, const QuadNeighbours &n) {
+// Clause 7.3.7: kappa, the exponent that the row above predicts for a quad with the significance pattern rho.
+CUDAENC_HD int predicted_exponent(uint32_t rho, const QuadNeighbours &n) {
     const auto left = [](uint32_t state) { return static_cast<int>(state >> 4 & 63); };
     const auto right = [](uint32_t state) { return static_cast<int>(state >> 10); };
     const int most = max_of(max_of(right(n.above_left), left(n.above)), max_of(right(n.above), left(n.above_right)));
-    return significant & (significant - 1) ? max_of(most - 1, 1) : 1;
+    return rho & (rho - 1) ? max_of(most - 1, 1) : 1;
 }
 
-// A quad's bound of exponents, its excess over the prediction, and its HtCode. codes: HtCodes::entries of the row.
+// A quad's U, which bounds its exponents, u = U - kappa, and its HtCode. codes: HtCodes::entries of the row.
 struct QuadCode {
-    int bound, excess;
+    int U, u;
     uint32_t entry;
     // The MagSgn bits of a sample: so many low bits of its value.
-    CUDAENC_HD int bits(uint32_t significant, int i) const {
-        return significant >> i & 1 ? bound - static_cast<int>(entry >> (10 + i) & 1) : 0;
+    CUDAENC_HD int bits(uint32_t rho, int i) const {
+        return rho >> i & 1 ? U - static_cast<int>(entry >> (10 + i) & 1) : 0;
     }
 };
-// most: the largest exponent; reaching: the samples that have it.
-CUDAENC_HD QuadCode code_quad(const uint16_t *codes, uint32_t context, uint32_t significant, int most,
-                              uint32_t reaching, int predicted) {
-    const int bound = max_of(most, predicted);
-    return {bound, bound - predicted, codes[context << 8 | significant << 4 | (bound > predicted ? reaching : 0)]};
+// most: the largest exponent; e_1: the samples that have it, a bit each.
+CUDAENC_HD QuadCode code_quad(const uint16_t *codes, uint32_t context, uint32_t rho, int most, uint32_t e_1,
+                              int kappa) {
+    const int U = max_of(most, kappa);
+    return {U, U - kappa, codes[context << 8 | rho << 4 | (U > kappa ? e_1 : 0)]};
 }
 
 // Bits, the first one lowest; those above `count` are 0.
@@ -76,25 +76,20 @@ struct CodeBits {
     }
 };
 
-// Clause 7.3.6, U-VLC: an excess of 0 to 32.
-CUDAENC_HD CodeBits excess_prefix(int excess) {
-    const int kind = min_of(excess, 5);  // 0: nothing; 1: 1; 2: 01; 3 and 4: 001; above: 000
+// Clause 7.3.6, U-VLC: a u of 0 to 32.
+CUDAENC_HD CodeBits excess_prefix(int u) {
+    const int kind = min_of(u, 5);  // 0: nothing; 1: 1; 2: 01; 3 and 4: 001; above: 000
     return {0x044210u >> 4 * kind & 7, 0x333210 >> 4 * kind & 7};
 }
-CUDAENC_HD CodeBits excess_suffix(int excess) {
-    return {static_cast<uint32_t>(excess > 4   ? excess - 5
-                                  : excess > 2 ? excess - 3
-                                               : 0),
-            excess > 4   ? 5
-            : excess > 2 ? 1
-                         : 0};
+CUDAENC_HD CodeBits excess_suffix(int u) {
+    return {static_cast<uint32_t>(u > 4 ? u - 5 : u > 2 ? u - 3 : 0), u > 4 ? 5 : u > 2 ? 1 : 0};
 }
 
 // The VLC bits of two quads side by side, at most 30. The second one may be missing: {}.
 CUDAENC_HD CodeBits pair_code(bool first_row, const QuadCode &first, const QuadCode &second) {
     const auto word = [](uint32_t entry) { return CodeBits{entry & 127, static_cast<int>(entry >> 7 & 7)}; };
     const CodeBits words = word(first.entry).then(word(second.entry));
-    int a = first.excess, b = second.excess;
+    int a = first.u, b = second.u;
     // Where both have one in the first row, the MEL event says whether both exceed 2.
     if (first_row && a > 2 && b > 2)
         a -= 2, b -= 2;

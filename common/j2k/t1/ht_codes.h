@@ -5,18 +5,14 @@
 
 namespace cudaenc::j2k {
 
-// A row of the tables of Annex C. Sets of a quad's samples have bit i for sample i.
-struct HtCodeRow {
-    uint8_t context;
-    uint8_t rho;       // the significant samples
-    uint8_t u_off;     // whether U exceeds kappa
-    uint8_t e_k;       // the samples whose exponents the codeword tells to be U or not
-    uint8_t e_1;       // those of e_k where it is U
-    uint8_t codeword;  // first bit lowest
-    uint8_t length;    // bits
+// A row of the tables of T.814 Annex C. rho: the significant samples; u_off: whether u > 0; e_k: the samples of which it
+// tells whether their exponents are U; e_1: those whose exponents are. A sample of the quad has a bit.
+struct HtCodeword {
+    uint8_t context, rho, u_off, e_k, e_1;
+    uint8_t codeword, length;  // first bit lowest; in bits
 };
 // Of quads in the first row.
-constexpr HtCodeRow kHtFirstRowCodes[] = {
+constexpr HtCodeword kHtFirstRowCodes[] = {
     {0, 1, 0, 0, 0, 0x06, 4},    {0, 1, 1, 1, 1, 0x3F, 7},    {0, 2, 0, 0, 0, 0x00, 3},    {0, 2, 1, 2, 2, 0x7F, 7},
     {0, 3, 0, 0, 0, 0x11, 5},    {0, 3, 1, 2, 2, 0x5F, 7},    {0, 3, 1, 3, 1, 0x1F, 7},    {0, 4, 0, 0, 0, 0x02, 3},
     {0, 4, 1, 4, 4, 0x13, 6},    {0, 5, 0, 0, 0, 0x0E, 5},    {0, 5, 1, 4, 4, 0x23, 6},    {0, 5, 1, 5, 1, 0x0F, 7},
@@ -129,8 +125,8 @@ constexpr HtCodeRow kHtFirstRowCodes[] = {
     {7, 15, 1, 15, 1, 0x00, 4},  {7, 15, 1, 15, 14, 0x65, 7}, {7, 15, 1, 15, 6, 0x36, 6},  {7, 15, 1, 15, 10, 0x02, 5},
     {7, 15, 1, 15, 2, 0x0C, 4},  {7, 15, 1, 15, 12, 0x16, 6}, {7, 15, 1, 15, 8, 0x04, 4},  {7, 15, 1, 15, 4, 0x08, 4}};
 
-// Of all others.
-constexpr HtCodeRow kHtOtherRowCodes[] = {
+// CxtVLC codewords of all others.
+constexpr HtCodeword kHtOtherRowCodes[] = {
     {0, 1, 0, 0, 0, 0x00, 3},    {0, 1, 1, 1, 1, 0x27, 6},    {0, 2, 0, 0, 0, 0x06, 3},    {0, 2, 1, 2, 2, 0x17, 6},
     {0, 3, 0, 0, 0, 0x0D, 5},    {0, 3, 1, 0, 0, 0x3B, 6},    {0, 4, 0, 0, 0, 0x02, 3},    {0, 4, 1, 4, 4, 0x07, 6},
     {0, 5, 0, 0, 0, 0x15, 5},    {0, 5, 1, 0, 0, 0x2B, 6},    {0, 6, 0, 0, 0, 0x01, 5},    {0, 6, 1, 0, 0, 0x7F, 7},
@@ -222,8 +218,8 @@ constexpr HtCodeRow kHtOtherRowCodes[] = {
     {7, 15, 1, 11, 9, 0x1E, 6},  {7, 15, 1, 15, 12, 0x0E, 6}, {7, 15, 1, 15, 8, 0x12, 5},  {7, 15, 1, 15, 5, 0x2E, 6},
     {7, 15, 1, 15, 1, 0x02, 5},  {7, 15, 1, 15, 4, 0x1C, 5}};
 
-// The codeword for each context, significance and set of samples that reach the bound, which is empty without an
-// excess. entries[first row ? 0 : 1][context << 8 | significance << 4 | set]: see HtCode.
+// The codeword for each context, rho and set of samples whose exponents are U, which is empty where u is 0.
+// entries[first row ? 0 : 1][context << 8 | rho << 4 | set]: see HtCode.
 //
 // mel: mel_entry() of each position.
 constexpr int kMelStates = 13, kMelRepeated = 53, kMelEnd = 85;
@@ -231,12 +227,12 @@ struct HtCodes {
     uint16_t entries[2][8 << 8];
     uint32_t mel[kMelEnd];
 };
-// An entry: the codeword in seven bits, its length in three, the known exponents in four. 0: no codeword.
+// An entry: the codeword in seven bits, its length in three, e_k in four. 0: no codeword.
 struct HtCode {
     uint32_t entry;
     constexpr uint32_t word() const { return entry & 127; }
     constexpr int length() const { return static_cast<int>(entry >> 7 & 7); }
-    constexpr uint32_t known() const { return entry >> 10; }
+    constexpr uint32_t e_k() const { return entry >> 10; }
 };
 
 // MEL's state k, 0 to 12, is at a position: where a run of zeros is that began in state 0 and takes all bits of the
@@ -262,12 +258,12 @@ constexpr uint32_t mel_entry(int position) {
 constexpr HtCodes make_ht_codes() {
     HtCodes codes{};
     const auto ones = [](uint32_t x) { return static_cast<int>((x & 1) + (x >> 1 & 1) + (x >> 2 & 1) + (x >> 3 & 1)); };
-    const auto cost = [&](HtCode code) { return code.length() - ones(code.known()); };
-    const auto fill = [&](std::span<const HtCodeRow> table, uint16_t *entries) {
-        for (const HtCodeRow &row : table) {
+    const auto cost = [&](HtCode code) { return code.length() - ones(code.e_k()); };
+    const auto fill = [&](std::span<const HtCodeword> list, uint16_t *entries) {
+        for (const HtCodeword &row : list) {
             const HtCode code{row.codeword | uint32_t{row.length} << 7 | uint32_t{row.e_k} << 10};
             for (uint32_t set = row.u_off; set <= 15u * row.u_off; set++) {
-                if ((set & ~row.rho) || (set & row.e_k) != row.e_1) continue;
+                if ((set & ~uint32_t{row.rho}) || (set & row.e_k) != row.e_1) continue;
                 uint16_t &entry = entries[row.context << 8 | row.rho << 4 | set];
                 if (!entry || cost(code) < cost({entry})) entry = static_cast<uint16_t>(code.entry);
             }

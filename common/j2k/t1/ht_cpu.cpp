@@ -95,10 +95,10 @@ struct QuadRow {
     uint32_t values[2][kWidest + 4];  // of upper and lower samples
     int32_t exponents[2][kWidest + 4];
     uint16_t significant[kWidest / 2 + 2];
-    uint16_t reaching[kWidest / 2 + 2];  // samples that have the largest exponent
-    uint16_t most[kWidest / 2 + 2];      // the largest exponent
-    uint16_t bound[kWidest / 2 + 2];     // QuadCode::bound
-    uint16_t excess[kWidest / 2 + 2];    // QuadCode::excess
+    uint16_t e_1[kWidest / 2 + 2];    // samples that have the largest exponent
+    uint16_t most[kWidest / 2 + 2];   // the largest exponent
+    uint16_t U[kWidest / 2 + 2];      // QuadCode::U
+    uint16_t u[kWidest / 2 + 2];      // QuadCode::u
     uint16_t entry[kWidest / 2 + 2];  // where HtCodes::entries has its codeword; the highest three of 11 bits: context
 };
 
@@ -128,8 +128,7 @@ CUDAENC_CLONES void summarise_quads(QuadRow &__restrict row, int quads, uint16_t
         const int32_t left = e0 > e1 ? e0 : e1, right = e2 > e3 ? e2 : e3, most = left > right ? left : right;
         const int32_t significant = (e0 != 0) | (e1 != 0) << 1 | (e2 != 0) << 2 | (e3 != 0) << 3;
         row.significant[q] = static_cast<uint16_t>(significant);
-        row.reaching[q] =
-            static_cast<uint16_t>((e0 == most) | (e1 == most) << 1 | (e2 == most) << 2 | (e3 == most) << 3);
+        row.e_1[q] = static_cast<uint16_t>((e0 == most) | (e1 == most) << 1 | (e2 == most) << 2 | (e3 == most) << 3);
         row.most[q] = static_cast<uint16_t>(most);
         states[q] = static_cast<uint16_t>(significant | e1 << 4 | e3 << 10);
     }
@@ -142,13 +141,13 @@ inline void predict(QuadRow &__restrict row, int quads, const uint16_t *__restri
                     const uint16_t *__restrict above) {
     for (int q = 0; q < quads; q++) {
         const QuadNeighbours near{states[q - 1], above[q - 1], above[q], above[q + 1]};
-        const uint32_t significant = row.significant[q], reaching = row.reaching[q];
-        const int most = row.most[q], predicted = kFirst ? 1 : predicted_exponent(significant, near),
-                  excess = most > predicted ? most - predicted : 0;
-        row.bound[q] = static_cast<uint16_t>(predicted + excess);
-        row.excess[q] = static_cast<uint16_t>(excess);
-        row.entry[q] = static_cast<uint16_t>(quad_context(kFirst, near) << 8 | significant << 4 |
-                                             (reaching & (excess ? ~0u : 0u)));
+        const uint32_t significant = row.significant[q], e_1 = row.e_1[q];
+        const int most = row.most[q], kappa = kFirst ? 1 : predicted_exponent(significant, near),
+                  u = most > kappa ? most - kappa : 0;
+        row.U[q] = static_cast<uint16_t>(kappa + u);
+        row.u[q] = static_cast<uint16_t>(u);
+        row.entry[q] =
+            static_cast<uint16_t>(quad_context(kFirst, near) << 8 | significant << 4 | (e_1 & (u ? ~0u : 0u)));
     }
 }
 CUDAENC_CLONES void predict_quads(QuadRow &row, int quads, const uint16_t *states, const uint16_t *above) {
@@ -245,13 +244,13 @@ class HtBlockCoder {
             SampleBits bits{};
             for (int i = q; i < std::min(q + 2, quads); i++) {
                 const uint32_t significant = row_.significant[i], entry = row_.entry[i];
-                const QuadCode code = pair[i - q] = {row_.bound[i], row_.excess[i], codes[entry]};
+                const QuadCode code = pair[i - q] = {row_.U[i], row_.u[i], codes[entry]};
                 if (!(entry >> 8)) put_event(significant != 0);
                 if (significant) put_samples(&row_.values[0][2 * i], &row_.values[1][2 * i], significant, code, bits);
             }
             magsgn_.put(bits.bits, bits.count);
             if (kFirst) {
-                if (pair[0].excess && pair[1].excess) put_event(std::min(pair[0].excess, pair[1].excess) > 2);
+                if (pair[0].u && pair[1].u) put_event(std::min(pair[0].u, pair[1].u) > 2);
                 const CodeBits code = pair_code(true, pair[0], pair[1]);
                 vlc_.put(code.bits, code.count);
             } else {
@@ -259,7 +258,7 @@ class HtBlockCoder {
                     return CodeBits{entry & 127, static_cast<int>(entry >> 7 & 7)};
                 };
                 const CodeBits code =
-                    word(pair[0].entry).then(word(pair[1].entry)).then(kExcessCodes.of(pair[0].excess, pair[1].excess));
+                    word(pair[0].entry).then(word(pair[1].entry)).then(kExcessCodes.of(pair[0].u, pair[1].u));
                 vlc_.put(code.bits, code.count);
             }
         }
@@ -282,7 +281,7 @@ class HtBlockCoder {
         }
         magsgn_.put(before.bits, before.count);
         before = {};
-        if (code.bound <= 28) {
+        if (code.U <= 28) {
             magsgn_.put(left, b0 + b1);
             magsgn_.put(right, b2 + b3);
         } else {

@@ -26,7 +26,15 @@ CUDAENC_HD uint32_t tested_bits(const NextSamples<Decisions> &next, const Entrop
 // The rule for a block. `base` is the log2_code() of what a squared step is worth in bits at the slope; kNeverStop: no
 // pass is left out. Passes of bit-planes from `always_included_plane` on are always included: no threshold near the
 // slope truncates them, so they are not measured.
-constexpr int kNeverStop = 1 << 20, kAlwaysIncludedQuarters = 21;  // the latter in quarters of an octave
+constexpr int kNeverStop = 1 << 20;
+// The levels of a bit-plane (StopRule::level()) below which a block may end before a pass, and those below which it
+// does so without a test; see docs/experiments/rate-control-methods.md. The test would then go on once in twelve times
+// at most, before a first pass once in 200. From the first one on no pass is measured. They lie at a tenth of a squared
+// step a bit, two fifths and a sixth, for a first pass, a significance propagation, a refinement with its clean-up.
+constexpr int quarters_of_octave(int count) { return count * kSlopeOctave / 4; }
+constexpr int kAlwaysIncludedLevel = quarters_of_octave(21), kPropagationTested = quarters_of_octave(13),
+              kRefinementTested = quarters_of_octave(18), kFirstPassSkipped = quarters_of_octave(14),
+              kPropagationSkipped = quarters_of_octave(10), kRefinementSkipped = quarters_of_octave(12);
 struct StopRule {
     int base = kNeverStop, always_included_plane = kMaxPlanes;
 
@@ -36,22 +44,20 @@ struct StopRule {
     }
     CUDAENC_HD int level(int plane) const { return base + 2 * plane * kSlopeOctave; }
 
-    // Whether the block may end before a pass. It may before the first pass from a tenth of a squared step a bit on;
-    // before a significance propagation from two fifths on; before a refinement, with its clean-up, from a sixth on.
+    // Whether the block may end before a pass.
     CUDAENC_HD bool needs_test(int pass, int plane) const {
         const int kind = pass_kind(pass);
         return (!pass || kind != kCleanUp) && level(plane) < tested_below(!pass, kind);
     }
     CUDAENC_HD static constexpr int tested_below(bool first, int kind) {
-        const int quarters = first ? kAlwaysIncludedQuarters : kind == kSignificancePropagation ? 13 : 18;
-        return quarters * kSlopeOctave / 4;
+        return first ? kAlwaysIncludedLevel : kind == kSignificancePropagation ? kPropagationTested : kRefinementTested;
     }
-    // Whether it ends there without a test, which would go on once in twelve times at most; before a first pass once in
-    // 200.
+    // Whether it ends there without a test.
     CUDAENC_HD bool skip(int pass, int plane) const { return level(plane) < skipped_below(pass_kind(pass)); }
     CUDAENC_HD static constexpr int skipped_below(int kind) {
-        const int quarters = kind == kCleanUp ? 14 : kind == kSignificancePropagation ? 10 : 12;
-        return quarters * kSlopeOctave / 4;
+        return kind == kCleanUp                   ? kFirstPassSkipped
+               : kind == kSignificancePropagation ? kPropagationSkipped
+                                                  : kRefinementSkipped;
     }
     // The test. next: before a significance propagation the samples that it reaches from significant ones, classified
     // by horizontal and vertical neighbours; else refinement and clean-up. reduction: of their distortion, in 1/64 of
@@ -68,14 +74,16 @@ struct StopRule {
     }
 };
 
-// A rule's base is this, plus the weight of the block's sub-band, less the slope.
-constexpr int kStopBase = (11 - kLowestSlope - 6) * kSlopeOctave;
+// A rule's base is this, plus the weight of the block's sub-band, less the slope: slopes are by bytes and begin at
+// kLowestSlope, reductions are in 1/64 squared steps, bits in 1/256.
+constexpr int kBitsOfByteLog2 = 3, kReductionLog2 = 6, kBitFractionLog2 = 8;
+constexpr int kStopBase = (kBitsOfByteLog2 + kBitFractionLog2 - kReductionLog2 - kLowestSlope) * kSlopeOctave;
 CUDAENC_HD StopRule stop_rule(const StopSlope &stop, int weight) {
     StopRule rule;
     if (!stop.slope) return rule;
     rule.base = weight + kStopBase - static_cast<int>(stop.slope);
     constexpr int kPlane = 2 * kSlopeOctave;
-    const int up_to_always_included = kAlwaysIncludedQuarters * kSlopeOctave / 4 - rule.base;
+    const int up_to_always_included = kAlwaysIncludedLevel - rule.base;
     if (stop.always_includes) rule.always_included_plane = max_of(up_to_always_included + kPlane - 1, 0) / kPlane;
     return rule;
 }

@@ -402,9 +402,9 @@ struct HtBlock {
         const uint32_t context[2] = {quad_context(first_row, near.of[0]), quad_context(first_row, near.of[1])};
         bool both = false, large = false;
         if (warp_any(first_row)) {
-            const int excess[2] = {largest_exponent(own[0]) - 1, largest_exponent(own[1]) - 1};
-            both = first_row && min_of(excess[0], excess[1]) > 0;
-            large = both && min_of(excess[0], excess[1]) > 2;
+            const int u[2] = {largest_exponent(own[0]) - 1, largest_exponent(own[1]) - 1};
+            both = first_row && min_of(u[0], u[1]) > 0;
+            large = both && min_of(u[0], u[1]) > 2;
         }
         put_events({{present[0] && !context[0], present[1] && !context[1]},
                     {significant[0] != 0, significant[1] != 0},
@@ -441,13 +441,13 @@ struct HtBlock {
             significant[q] = is_coded ? significance(own[q]) : 0;
             const int most =
                 max_of(max_of(s[q][0].exponent, s[q][1].exponent), max_of(s[q][2].exponent, s[q][3].exponent));
-            uint32_t reaching = 0;
+            uint32_t e_1 = 0;
             CUDAENC_UNROLL
-            for (int i = 0; i < 4; i++) reaching |= static_cast<uint32_t>(s[q][i].exponent == most) << i;
+            for (int i = 0; i < 4; i++) e_1 |= static_cast<uint32_t>(s[q][i].exponent == most) << i;
             code[q] = code_quad(first_row ? all_codes->entries[0] : codes, quad_context(first_row, near.of[q]),
-                                significant[q], most, reaching, predicted_exponent(significant[q], near.of[q]));
+                                significant[q], most, e_1, predicted_exponent(significant[q], near.of[q]));
             code[q].entry = is_coded && is_present(at, q) ? code[q].entry : 0;
-            code[q].excess = significant[q] ? code[q].excess : 0;
+            code[q].u = significant[q] ? code[q].u : 0;
         }
         const CodeBits vlc_code = join_words(pair_words(warp_any(first_row), first_row, code));
 
@@ -474,16 +474,16 @@ struct HtBlock {
         uint32_t quad[2];
     };
     DEVICE_MEMBER PairWords pair_words(bool any_first, bool first_row, const QuadCode (&code)[2]) const {
-        uint32_t excess[2] = {excess_codes[code[0].excess], excess_codes[code[1].excess]};
-        if (any_first && first_row && code[0].excess && code[1].excess) {
-            if (min_of(code[0].excess, code[1].excess) > 2) {
-                excess[0] = excess_codes[code[0].excess - 2];
-                excess[1] = excess_codes[code[1].excess - 2];
-            } else if (code[0].excess > 2) {
-                excess[1] = excess_code({static_cast<uint32_t>(code[1].excess - 1), 1}, {0, 0});
+        uint32_t uvlc[2] = {excess_codes[code[0].u], excess_codes[code[1].u]};
+        if (any_first && first_row && code[0].u && code[1].u) {
+            if (min_of(code[0].u, code[1].u) > 2) {
+                uvlc[0] = excess_codes[code[0].u - 2];
+                uvlc[1] = excess_codes[code[1].u - 2];
+            } else if (code[0].u > 2) {
+                uvlc[1] = excess_code({static_cast<uint32_t>(code[1].u - 1), 1}, {0, 0});
             }
         }
-        return {{(code[0].entry & 1023) | excess[0] << 10, (code[1].entry & 1023) | excess[1] << 10}};
+        return {{(code[0].entry & 1023) | uvlc[0] << 10, (code[1].entry & 1023) | uvlc[1] << 10}};
     }
 
     // The VLC bits of a pair, from both quads' codewords and U-VLC codes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "decoders.h"
+#include "decoder_limits.h"
 
 #include <algorithm>
 #include <array>
