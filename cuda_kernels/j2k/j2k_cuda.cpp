@@ -79,7 +79,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
           header_(make_main_header(params, g_.tile_parts)),
           coding_{.style = params.style, .truncatable = params.truncatable, .frame_steps = params.frame_steps},
           batch_(tier1_batch(g_.blocks.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, coding_)),
-          slot_bytes_(place_slots(g_.blocks, coding_)),
+          room_bytes_(place_rooms(g_.blocks, coding_)),
           budget_(p_, g_, header_.bytes.size()),
           early_stopping_(p_.rate),
           setup_(device_),
@@ -123,12 +123,12 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
                                                       .truncatable = p_.truncatable,
                                                       .is_short = is_short_,
                                                       .one_plane = is_short_ && has_one_plane()},
-                                             slot_bytes_);
+                                             room_bytes_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
-            return std::make_unique<MqCoder>(device_, batch_, slot_bytes_, blocks_.data(), tier2_.band_table(), lanes);
+            return std::make_unique<MqCoder>(device_, batch_, room_bytes_, blocks_.data(), tier2_.band_table(), lanes);
         return std::make_unique<CiboCoder>(
-            device_, batch_, slot_bytes_, blocks_.data(),
+            device_, batch_, room_bytes_, blocks_.data(),
             CiboTier1::Options{.lanes = lanes,
                                .stop = early_stopping_.by_planes(),
                                .budget = &s.rate.allocation.data()->budget[p_.layers - 1],
@@ -324,7 +324,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
     const MainHeader header_;
     const BlockCoding coding_;
     const Tier1Batch batch_;
-    const uint64_t slot_bytes_;
+    const uint64_t room_bytes_;
     const RateBudget budget_;
     EarlyStopping early_stopping_;
     uint64_t frames_ = 0;  // so far

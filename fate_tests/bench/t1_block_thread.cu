@@ -17,7 +17,7 @@ KERNEL(kBlockThreadMost, bench_t1_block_thread, BlockThreadParams)
     if (block >= p.count) return;
     const CodeBlock &b = p.blocks[block];
     const MqState *rows = table;
-    MqSink sink(p.slots + b.slot, p.pass_bytes + static_cast<uint64_t>(block) * p.max_passes, rows, {});
+    MqSink sink(p.codewords + b.room, p.pass_bytes + static_cast<uint64_t>(block) * p.max_passes, rows, {});
     SequentialCoder<MqSink> coder(p.coefficients + b.coefficients, b.stride, b.width, b.height, b.orientation, 0,
                                   p.flags + static_cast<uint64_t>(block) * p.flags_stride, sink);
     const CodedBlock coded = coder.code(b.lossy);

@@ -11,7 +11,7 @@ struct BlockThreadParams {
     static constexpr KernelName kernel{"t1_block_thread", "bench_t1_block_thread"};
     const CodeBlock *blocks;
     const uint32_t *coefficients;
-    uint8_t *slots;        // CodeBlock::slot: the codeword
+    uint8_t *codewords;    // CodeBlock::room: the codeword
     uint16_t *flags;       // [block * flags_stride]: scratch
     uint8_t *planes;       // [block]
     uint8_t *passes;       // [block]

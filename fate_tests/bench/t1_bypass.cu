@@ -56,7 +56,7 @@ KERNEL(kContextWarps * 32, bench_t1_context, BitsContextParams)
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     model_small_block<StyleVariant::kAny, KeepAll>(
         p, block_of_warp(), p.style, planes,
-        [&](const OneTile &tile, const CodeBlock &b, int) { return RawBits{tile, p.bits + b.slot}; });
+        [&](const OneTile &tile, const CodeBlock &b, int) { return RawBits{tile, p.bits + b.room}; });
 }
 
 KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)
@@ -77,7 +77,7 @@ KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)
         const bool last = pass == passes - 1 || ends_segment(p.style, pass);
         if (!last) continue;
         if (is_raw(p.style, pass)) {
-            const uint8_t *from = p.bits + b.slot + before;
+            const uint8_t *from = p.bits + b.room + before;
             segments.bits = ends[pass] - before;
             const uint32_t first_bits = ends[first] - before;
             before = ends[pass];

@@ -10,7 +10,7 @@ struct OneKernelParams : StyledContextInput {
     static constexpr KernelName kernel{"t1_bypass", "bench_t1_one_kernel"};
 };
 
-// Three kernels: context modelling, which leaves the bits of raw passes in memory, a byte each at CodeBlock::slot of
+// Three kernels: context modelling, which leaves the bits of raw passes in memory, a byte each at CodeBlock::room of
 // `bits`; their segments, a warp a block; MQ coding. Grid of the first two: ceil(count / kContextWarps).
 struct BitsContextParams : StyledContextInput {
     static constexpr KernelName kernel{"t1_bypass", "bench_t1_context"};

@@ -76,17 +76,17 @@ std::vector<uint32_t> make_coefficients(const Params &p, const Geometry &g, cons
     return coefficients;
 }
 
-// The blocks of several frames in slots for one coding, and what tier-1 makes of them.
+// The blocks of several frames in codewords for one coding, and what tier-1 makes of them.
 struct Coded {
     Coded(const std::shared_ptr<Device> &device, Device::Stream stream, std::vector<CodeBlock> all,
           const Tier1Batch &batch)
-        : slot_bytes(place_slots(all, batch.coding)),
+        : room_bytes(place_rooms(all, batch.coding)),
           blocks(upload_table(device, stream, all)),
-          memory(device, batch, slot_bytes) {
+          memory(device, batch, room_bytes) {
         device->synchronize(stream);
     }
     Tier1Buffers buffers() const { return memory.buffers(blocks.data()); }
-    const uint64_t slot_bytes;
+    const uint64_t room_bytes;
     const DeviceArray<CodeBlock> blocks;
     const Tier1Memory memory;
 };
@@ -129,7 +129,7 @@ class Blocks {
         return finish();
     }
     double code_by_three_kernels(int lanes) {
-        if (!bits_.count()) bits_ = DeviceArray<uint8_t>(device_, product_.slot_bytes);
+        if (!bits_.count()) bits_ = DeviceArray<uint8_t>(device_, product_.room_bytes);
         device_->record(*events_[0], stream_);
         device_->fill(stream_, product_.memory.work.data(), 0, product_.memory.work.bytes());
         device_->launch(stream_, {blocks_for(count(), kContextWarps)}, kContextWarps * 32,
@@ -167,13 +167,13 @@ class Blocks {
 
     // What rate control's kernels left of the first frame.
     struct FirstFrame {
-        std::vector<uint8_t> slots, passes;
+        std::vector<uint8_t> codewords, passes;
         std::vector<uint32_t> bytes;
     };
     FirstFrame first_frame() {
         const size_t blocks = g_.blocks.size();
         const Tier1Memory &m = measured_->memory;
-        return {download(m.slots, 0, measured_->slot_bytes / (count() / blocks)), download(m.passes, 0, blocks),
+        return {download(m.codewords, 0, measured_->room_bytes / (count() / blocks)), download(m.passes, 0, blocks),
                 download(m.bytes, 0, blocks)};
     }
     // Blocks that differ.
@@ -182,7 +182,7 @@ class Blocks {
         size_t different = 0;
         for (size_t i = 0; i < blocks.size(); i++)
             different += a.bytes[i] != b.bytes[i] || a.passes[i] != b.passes[i] ||
-                         std::memcmp(&a.slots[blocks[i].slot], &b.slots[blocks[i].slot], a.bytes[i]);
+                         std::memcmp(&a.codewords[blocks[i].room], &b.codewords[blocks[i].room], a.bytes[i]);
         return different;
     }
     // Passes of all blocks.
@@ -199,7 +199,7 @@ class Blocks {
         device_->launch(stream_, {blocks_for(count(), static_cast<uint64_t>(threads))}, static_cast<unsigned>(threads),
                         BlockThreadParams{.blocks = plain_.blocks.data(),
                                           .coefficients = coefficients_.data(),
-                                          .slots = m.slots.data(),
+                                          .codewords = m.codewords.data(),
                                           .flags = flags_.data(),
                                           .planes = m.planes.data(),
                                           .passes = m.passes.data(),
@@ -214,27 +214,27 @@ class Blocks {
     // Blocks that differ between product and baseline, both without a style; and the sums over all blocks.
     size_t compare(uint64_t &symbols, uint64_t &bytes) {
         const size_t per_frame = g_.blocks.size();
-        const uint64_t frame_bytes = product_.slot_bytes / (count() / per_frame);
+        const uint64_t frame_bytes = product_.room_bytes / (count() / per_frame);
         const Tier1Memory &x = product_.memory, &y = plain_.memory;
         const auto blocks = download(product_.blocks, 0, per_frame);
         size_t different = 0;
         symbols = sum(x.symbols);
         bytes = sum(x.bytes);
-        for (size_t first = 0; first < count(); first += per_frame) {  // a frame at a time, since slots are large
+        for (size_t first = 0; first < count(); first += per_frame) {  // a frame at a time, since codewords are large
             const size_t passes = first * g_.max_passes;
             const auto both = [&](const auto &a, const auto &b, size_t from, size_t n) {
                 return std::pair(download(a, from, n), download(b, from, n));
             };
-            const auto slots = both(x.slots, y.slots, first / per_frame * frame_bytes, frame_bytes);
+            const auto codewords = both(x.codewords, y.codewords, first / per_frame * frame_bytes, frame_bytes);
             const auto sizes = both(x.bytes, y.bytes, first, per_frame);
             const auto coded_planes = both(x.planes, y.planes, first, per_frame);
             const auto coded_passes = both(x.passes, y.passes, first, per_frame);
             const auto ends = both(x.pass_bytes, y.pass_bytes, passes, per_frame * g_.max_passes);
             for (size_t i = 0; i < per_frame; i++) {
-                const size_t at = i * g_.max_passes, slot = blocks[i].slot;
+                const size_t at = i * g_.max_passes, room = blocks[i].room;
                 different += sizes.first[i] != sizes.second[i] || coded_planes.first[i] != coded_planes.second[i] ||
                              coded_passes.first[i] != coded_passes.second[i] ||
-                             std::memcmp(&slots.first[slot], &slots.second[slot], sizes.first[i]) ||
+                             std::memcmp(&codewords.first[room], &codewords.second[room], sizes.first[i]) ||
                              std::memcmp(&ends.first[at], &ends.second[at], sizeof(uint32_t) * coded_passes.first[i]);
             }
         }

@@ -1,6 +1,6 @@
-// HT block coding: the CPU's codewords against a decoder of the tests' own, and against the most bytes that a slot has
-// room for; truncation points against codewords and samples; the kernels against the CPU. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// HT block coding: the CPU's codewords against a decoder of the tests' own, and against the most bytes that a codeword
+// room has room for; truncation points against codewords and samples; the kernels against the CPU.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -51,7 +51,7 @@ uint32_t make_magnitude(Random &random, int x, int y, int planes, int kind, uint
 struct Batch {
     std::vector<CodeBlock> blocks;
     std::vector<uint32_t> coefficients;
-    uint64_t slots = 0;
+    uint64_t codewords = 0;
 
     void add(Random &random, int width, int height, int planes, int kind) {
         CodeBlock block{};
@@ -74,8 +74,8 @@ struct Batch {
         block.width = static_cast<uint16_t>(width);
         block.height = static_cast<uint16_t>(height);
         block.planes = static_cast<uint8_t>(std::min(planes + (kind == 7), 31));
-        block.slot = slots;
-        slots += slot_layout(block, {kHt, false}).bytes;
+        block.room = codewords;
+        codewords += codeword_room(block, {kHt, false});
         blocks.push_back(block);
     }
     std::string describe(size_t i) const {
@@ -371,23 +371,23 @@ void check_on_device(const std::shared_ptr<Device> &device, const Batch &batch, 
                                          is_short ? short_coefficients(batch.coefficients) : batch.coefficients),
         bytes(device, count);
     const Guarded<HtCodes> codes(device, std::vector<HtCodes>{kHtCodes});
-    const Guarded<uint8_t> slots(device, batch.slots), planes(device, count), passes(device, count);
+    const Guarded<uint8_t> rooms(device, batch.codewords), planes(device, count), passes(device, count);
     HtInput input{.blocks = blocks.data(),
                   .coefficients = coefficients.data(),
                   .codes = codes.data(),
                   .coded = {},
                   .count = count,
                   .is_short = is_short};
-    input.coded.slots = slots.data();
+    input.coded.codewords = rooms.data();
     input.coded.planes = planes.data();
     input.coded.passes = passes.data();
     input.coded.bytes = bytes.data();
     code_ht_blocks(*device, nullptr, input, most_samples);
     const auto bytes_read = bytes.read("bytes");
-    const auto slots_read = slots.read("slots"), planes_read = planes.read("planes"),
+    const auto codewords_read = rooms.read("codewords"), planes_read = planes.read("planes"),
                passes_read = passes.read("passes");
     for (uint32_t i = 0; i < count; i++) {
-        const auto begin = slots_read.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot);
+        const auto begin = codewords_read.begin() + static_cast<ptrdiff_t>(batch.blocks[i].room);
         const std::vector<uint8_t> made(begin, begin + std::min(bytes_read[i], 65536u));
         EXPECT(made.size() == codewords[i].size(), "%s: %zu bytes, on the CPU %zu", batch.describe(i).c_str(),
                made.size(), codewords[i].size());
@@ -396,8 +396,8 @@ void check_on_device(const std::shared_ptr<Device> &device, const Batch &batch, 
                made.size());
         const uint8_t coded = codewords[i].empty() ? 0 : 1;
         EXPECT(planes_read[i] == coded && passes_read[i] == coded, "%s: record", batch.describe(i).c_str());
-        // Nothing behind the slot's own bytes.
-        const uint32_t room = slot_layout(batch.blocks[i], {kHt, false}).bytes;
+        // Nothing behind the room's own bytes.
+        const uint32_t room = codeword_room(batch.blocks[i], {kHt, false});
         EXPECT(made.size() <= room, "%s: room", batch.describe(i).c_str());
     }
 }
@@ -465,8 +465,8 @@ START_TEST(truncated_blocks_on_the_device) {
             bytes(device, count), pass_bytes(device, points);
         const Guarded<int32_t> reductions(device, points);
         const Guarded<HtCodes> codes(device, std::vector<HtCodes>{kHtCodes});
-        const Guarded<uint8_t> slots(device, batch.slots), planes(device, count), passes(device, count),
-            slot_planes(device, count);
+        const Guarded<uint8_t> rooms(device, batch.codewords), planes(device, count), passes(device, count),
+            coded_planes(device, count);
         const Guarded<uint32_t> chosen_bytes(device, count);
         HtTruncatedInput input{.input = {.blocks = blocks.data(),
                                          .coefficients = coefficients.data(),
@@ -478,9 +478,9 @@ START_TEST(truncated_blocks_on_the_device) {
                                .stop = device_stop.data(),
                                .chosen = nullptr,
                                .chosen_bytes = chosen_bytes.data(),
-                               .slot_planes = slot_planes.data(),
+                               .coded_planes = coded_planes.data(),
                                .max_passes = kMaxPlanes};
-        input.input.coded.slots = slots.data();
+        input.input.coded.codewords = rooms.data();
         input.input.coded.planes = planes.data();
         input.input.coded.passes = passes.data();
         input.input.coded.bytes = bytes.data();
@@ -512,7 +512,7 @@ START_TEST(truncated_blocks_on_the_device) {
         const Guarded<uint8_t> chosen(device, choice);
         input.chosen = chosen.data();
         code_ht_blocks(*device, nullptr, input, side * side);
-        const auto slots_read = slots.read("slots");
+        const auto codewords_read = rooms.read("codewords");
         const auto codewords = truncate(batch, records, choice);
         const auto chosen_bytes_read = chosen_bytes.read("chosen_bytes");
         for (uint32_t i = 0; i < count; i++) {
@@ -520,7 +520,7 @@ START_TEST(truncated_blocks_on_the_device) {
                 EXPECT(chosen_bytes_read[i] == codewords[i].size(), "%s: %u bytes", batch.describe(i).c_str(),
                        chosen_bytes_read[i]);
             EXPECT(std::equal(codewords[i].begin(), codewords[i].end(),
-                              slots_read.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot)),
+                              codewords_read.begin() + static_cast<ptrdiff_t>(batch.blocks[i].room)),
                    "%s, %d passes: the codeword", batch.describe(i).c_str(), choice[i]);
         }
     }

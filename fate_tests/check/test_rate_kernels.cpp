@@ -34,11 +34,11 @@ uint32_t bytes_at(const uint32_t *at_or_above, uint32_t slope) {
 struct Records {
     Records(Random &random, const std::shared_ptr<Device> &device);
     Case k;
-    std::vector<CodeBlock> blocks;  // with their slots
+    std::vector<CodeBlock> blocks;  // with their codewords
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> bytes, terminations;  // [block * max_passes + pass]
     std::vector<int32_t> reductions;            // the same
-    std::vector<uint8_t> slots;
+    std::vector<uint8_t> codewords;
     int groups;  // of budgets
 
     size_t max_passes() const { return static_cast<size_t>(k.geometry.max_passes); }
@@ -67,8 +67,8 @@ Records::Records(Random &random, const std::shared_ptr<Device> &device)
     set_target(random, device, k);
     blocks = k.geometry.blocks;
     const BlockCoding coding{.style = k.params.style, .truncatable = true};
-    slots.resize(place_slots(blocks, coding));
-    for (uint8_t &byte : slots) byte = static_cast<uint8_t>(random.word());
+    codewords.resize(place_rooms(blocks, coding));
+    for (uint8_t &byte : codewords) byte = static_cast<uint8_t>(random.word());
     for (auto *values : {&bytes, &terminations}) values->resize(blocks.size() * max_passes(), 0xA5A5A5A5);
     reductions.resize(bytes.size());
     for (size_t b = 0; b < blocks.size(); b++) {
@@ -77,7 +77,7 @@ Records::Records(Random &random, const std::shared_ptr<Device> &device)
         block.planes = static_cast<uint8_t>(random.one_in(5) ? 0 : random.between(std::min(most, 1), most));
         block.passes = static_cast<uint8_t>(block.planes ? random.between(1, coding_passes(block.planes)) : 0);
         block.always_included = static_cast<uint8_t>(random.one_in(3) ? random.below(block.passes + 1u) : 0);
-        const uint32_t room = slot_layout(blocks[b], coding).bytes - 8;
+        const uint32_t room = codeword_room(blocks[b], coding) - 8;
         for (size_t pass = 0; pass < block.passes; pass++) {
             const size_t at = b * max_passes() + pass;
             const uint32_t before = pass ? bytes[at - 1] : 0, more = random.below((room - before) / 6 + 1);
@@ -107,7 +107,7 @@ struct DeviceRecords {
           pass_bytes(device, r.bytes),
           terminations(device, r.terminations),
           reductions(device, r.reductions),
-          slots(device, r.slots),
+          codewords(device, r.codewords),
           layer_passes(device, r.layers() * r.blocks.size()),
           layer_bytes(device, r.layers() * r.blocks.size()),
           nodes(device, r.k.geometry.tag_tree_nodes),
@@ -117,7 +117,7 @@ struct DeviceRecords {
           bytes_at_or_above(device, static_cast<size_t>(r.groups) * kSlopes) {
         Tier2Buffers &t2 = rate.t2;
         t2.blocks = blocks.data(), t2.bands = bands.data(), t2.nodes = nodes.data(), t2.layer_sets = layer_sets.data();
-        t2.coded.slots = slots.data(), t2.coded.planes = planes.data(), t2.coded.passes = passes.data();
+        t2.coded.codewords = codewords.data(), t2.coded.planes = planes.data(), t2.coded.passes = passes.data();
         t2.coded.always_included = always_included.data(), t2.coded.pass_bytes = pass_bytes.data();
         t2.coded.terminations = terminations.data(), t2.coded.reductions = reductions.data();
         t2.layer_passes = layer_passes.data(), t2.layer_bytes = layer_bytes.data();
@@ -132,7 +132,7 @@ struct DeviceRecords {
     Guarded<uint8_t> planes, passes, always_included;
     Guarded<uint32_t> pass_bytes, terminations;
     Guarded<int32_t> reductions;
-    Guarded<uint8_t> slots, layer_passes;
+    Guarded<uint8_t> codewords, layer_passes;
     Guarded<uint32_t> layer_bytes;
     Guarded<TagNode> nodes;
     Guarded<LayerSet> layer_sets;
@@ -268,13 +268,13 @@ END_TEST
 
 // What the host makes of the codewords, and of layers: [layer * blocks + block].
 struct Truncated {
-    std::vector<uint8_t> slots, layer_passes;
+    std::vector<uint8_t> codewords, layer_passes;
     std::vector<uint32_t> layer_bytes, terminations;
 };
 void truncate_on_host(const Records &r, const HullTable &hulls, const RateAllocation &allocation, bool last, bool again,
                       Truncated &to) {
     for (size_t b = 0; b < r.blocks.size(); b++) {
-        const auto byte = [&](uint32_t i, uint32_t) -> uint8_t & { return to.slots[r.blocks[b].slot + i]; };
+        const auto byte = [&](uint32_t i, uint32_t) -> uint8_t & { return to.codewords[r.blocks[b].room + i]; };
         const uint32_t *bytes = r.bytes.data() + b * r.max_passes();
         uint32_t *terminations = to.terminations.data() + b * r.max_passes();
         const size_t last_layer = (r.layers() - 1) * r.blocks.size() + b;
@@ -304,7 +304,7 @@ START_TEST(truncation) {
         DeviceRecords to(device, r, std::vector<uint32_t>(static_cast<size_t>(r.groups) * kSlopes));
         const Guarded<uint16_t> device_slopes(device, slopes);
         to.rate.slopes = device_slopes.data();
-        Truncated host{.slots = r.slots,
+        Truncated host{.codewords = r.codewords,
                        .layer_passes = std::vector<uint8_t>(r.layers() * r.blocks.size()),
                        .layer_bytes = std::vector<uint32_t>(r.layers() * r.blocks.size()),
                        .terminations = r.terminations};
@@ -325,7 +325,7 @@ START_TEST(truncation) {
             device->synchronize(stream);
             EXPECT(to.layer_passes.read("passes") == host.layer_passes, "%s, turn %d: passes", r.k.text.c_str(), turn);
             EXPECT(to.layer_bytes.read("bytes") == host.layer_bytes, "%s, turn %d: bytes", r.k.text.c_str(), turn);
-            EXPECT(to.slots.read("slots") == host.slots, "%s, turn %d: codewords", r.k.text.c_str(), turn);
+            EXPECT(to.codewords.read("codewords") == host.codewords, "%s, turn %d: codewords", r.k.text.c_str(), turn);
             EXPECT(to.terminations.read("ends") == host.terminations, "%s, turn %d: ends", r.k.text.c_str(), turn);
         }
     }

@@ -278,8 +278,8 @@ Coded code(const Block &b, const BlockCoding &coding = {}, bool lossy = false, b
     coded.pass_ends = symbols.ends;
     coded.device_symbols = device_symbols.symbols;
     coded.device_ends = device_symbols.ends;
-    const SlotLayout slot = slot_layout(b.width, b.height, coded.planes, coding);
-    coded.bytes.resize(slot.bytes);
+    const RoomLayout room = room_layout(b.width, b.height, coded.planes, coding);
+    coded.bytes.resize(room.bytes);
     const int passes = made.passes;
     coded.pass_bytes.resize(static_cast<size_t>(passes) + 1, 0xDEADBEEF);
     coded.terminations.resize(static_cast<size_t>(passes) + 1, 0xDEADBEEF);
@@ -291,8 +291,8 @@ Coded code(const Block &b, const BlockCoding &coding = {}, bool lossy = false, b
     coded.pass_bytes.pop_back();
     coded.terminations.pop_back();
     EXPECT(coded.pass_bytes.size() == coded.pass_ends.size(), "%zu passes", coded.pass_ends.size());
-    // What slots of blocks rely on. Bytes of segments that have ended do not reach the pairs of those that follow.
-    EXPECT(slot.symbols + coded.device_symbols.size() + 32 <= slot.raw, "%zu pairs", coded.device_symbols.size());
+    // What codewords of blocks rely on. Bytes of segments that have ended do not reach the pairs of those that follow.
+    EXPECT(room.symbols + coded.device_symbols.size() + 32 <= room.raw, "%zu pairs", coded.device_symbols.size());
     int segments = 0;
     uint32_t mq_bytes = 0, mq_symbols = 0;
     auto byte = coded.bytes.begin();
@@ -313,11 +313,11 @@ Coded code(const Block &b, const BlockCoding &coding = {}, bool lossy = false, b
                 if (raw) return;
                 mq_bytes += bytes;
                 mq_symbols = coded.device_ends[last];
-                EXPECT(mq_bytes <= mq_symbols + slot.symbols + (device_symbols.device ? 0 : 5), "%u bytes for %u pairs",
+                EXPECT(mq_bytes <= mq_symbols + room.symbols + (device_symbols.device ? 0 : 5), "%u bytes for %u pairs",
                        mq_bytes, mq_symbols);
             });
     EXPECT(byte == coded.bytes.end() && segments <= std::max(most_segments(style, passes), 1), "%d segments", segments);
-    EXPECT(slot.raw + coded.parts.raw.size() <= slot.bytes, "%zu raw bytes", coded.parts.raw.size());
+    EXPECT(room.raw + coded.parts.raw.size() <= room.bytes, "%zu raw bytes", coded.parts.raw.size());
     for (size_t i = 0; i + 1 < coded.bytes.size(); i++)
         EXPECT(coded.bytes[i] != 0xFF || coded.bytes[i + 1] <= 0x8F, "a marker in the codeword");
     return coded;
@@ -809,7 +809,7 @@ struct Batch {
     std::vector<Block> content;
     std::vector<CodeBlock> blocks;
     std::vector<uint32_t> coefficients;
-    uint64_t slots = 0;
+    uint64_t codewords = 0;
     int max_passes = 0;
 
     void add(Random &random, const Block &b, int planes) {
@@ -828,8 +828,8 @@ struct Batch {
         block.planes = static_cast<uint8_t>(planes);
         block.lossy = random.one_in(2);
         block.reversible = random.one_in(2);
-        block.slot = slots;
-        slots += slot_layout(block, coding).bytes;
+        block.room = codewords;
+        codewords += room_layout(block, coding).bytes;
         max_passes = std::max(max_passes, coding_passes(planes));
         content.push_back(b);
         blocks.push_back(block);
@@ -868,8 +868,8 @@ void check_cpu(const Batch &batch) {
     for (size_t i = 0; i < count; i++) {
         const CodeBlock &b = batch.blocks[i];
         const Coded expected = code(batch.content[i], batch.coding, b.lossy, b.reversible);
-        const SlotLayout slot = slot_layout(b.width, b.height, expected.planes, batch.coding);
-        const size_t most = slot.bytes - slot.symbols;
+        const RoomLayout room = room_layout(b.width, b.height, expected.planes, batch.coding);
+        const size_t most = room.bytes - room.symbols;
         std::vector<uint8_t> symbols(most + 64, kUntouched);
         std::vector<uint32_t> symbol_ends(expected.pass_ends.size() + 1, 0xDEADBEEF);
         std::vector<uint64_t> memory(scratch_words(b.width, b.height));
@@ -881,7 +881,7 @@ void check_cpu(const Batch &batch) {
         }
         EXPECT(std::all_of(symbols.begin() + static_cast<ptrdiff_t>(most), symbols.end(),
                            [](uint8_t byte) { return byte == kUntouched; }),
-               "block %zu, %d x %d: bytes behind its slot", i, b.width, b.height);
+               "block %zu, %d x %d: bytes behind its room", i, b.width, b.height);
         symbols.resize(expected.symbols.size());
         const auto wrong = std::mismatch(symbols.begin(), symbols.end(), expected.symbols.begin());
         EXPECT(wrong.first == symbols.end(), "block %zu, %d x %d, orientation %d: symbol %td of %zu is %d, not %d", i,
@@ -960,7 +960,7 @@ struct DeviceBlocks {
           has_gaps(batch.coding.style == kBypass),
           blocks(device, batch.blocks),
           coefficients(device, batch.coefficients),
-          slots(device, size_t{batch.slots}),
+          codewords(device, size_t{batch.codewords}),
           planes(device, count),
           passes(device, count),
           always_included(device, count),
@@ -978,7 +978,7 @@ struct DeviceBlocks {
 
     Tier1Buffers buffers() const {
         return {.blocks = blocks.data(),
-                .coded = {.slots = slots.data(),
+                .coded = {.codewords = codewords.data(),
                           .planes = planes.data(),
                           .passes = passes.data(),
                           .bytes = bytes.data(),
@@ -1005,7 +1005,7 @@ struct DeviceBlocks {
     const bool truncatable, has_gaps;
     const Guarded<CodeBlock> blocks;
     const Guarded<uint32_t> coefficients;
-    const Guarded<uint8_t> slots, planes, passes, always_included;
+    const Guarded<uint8_t> codewords, planes, passes, always_included;
     const Guarded<uint32_t> symbols, bytes, estimated_bytes, order, pass_ends, pass_bytes, terminations, segment_begins;
     const Guarded<int32_t> reductions;
     const Guarded<PassCoder> pass_coders;
@@ -1024,15 +1024,15 @@ class KernelCheck {
           d_(device, batch),
           t1_(d_.buffers()) {}
 
-    // Context modelling: symbols and raw segments in the slots, ends of passes.
+    // Context modelling: symbols and raw segments in the codewords, ends of passes.
     void model() {
         for (uint32_t i = 0; i < d_.count; i++) expect_modelled(i);
         model_contexts(*device_, nullptr, shape_, t1_, d_.coefficients.data());
-        const auto slots = d_.slots.read("slots");
+        const auto codewords = d_.codewords.read("codewords");
         const auto ends = d_.pass_ends.read("pass ends");
         EXPECT(d_.estimated_bytes.read("estimated bytes") == estimated_, "estimated bytes");
         EXPECT(d_.always_included.read("always included") == always_included_, "passes that are always included");
-        for (uint32_t i = 0; i < d_.count; i++) compare_block(i, slots, ends);
+        for (uint32_t i = 0; i < d_.count; i++) compare_block(i, codewords, ends);
         EXPECT(d_.planes.read("planes") == planes_, "planes");
         EXPECT(d_.passes.read("passes") == passes_, "passes");
         EXPECT(d_.symbols.read("symbols") == symbols_, "numbers of symbols");
@@ -1044,10 +1044,10 @@ class KernelCheck {
     void code_modelled(int lanes) {
         code_symbols(*device_, nullptr, shape_, t1_, d_.order.data(), lanes);
         compare_order();
-        const auto slots = d_.slots.read("slots");
+        const auto codewords = d_.codewords.read("codewords");
         const auto pass_bytes = d_.pass_bytes.read("bytes of passes"), begins = d_.segment_begins.read("begins");
-        for (uint32_t i = 0; i < d_.count; i++) expect_coded(i, slots, pass_bytes, begins);
-        EXPECT(slots == slots_, "codewords, %d lanes, style %u", lanes, style_);
+        for (uint32_t i = 0; i < d_.count; i++) expect_coded(i, codewords, pass_bytes, begins);
+        EXPECT(codewords == codewords_, "codewords, %d lanes, style %u", lanes, style_);
         EXPECT(pass_bytes == pass_bytes_, "bytes of passes, %d lanes, style %u", lanes, style_);
         EXPECT(d_.pass_ends.read("pass ends") == ends_, "ends of passes after the MQ coder");
         EXPECT(d_.bytes.read("bytes") == bytes_, "bytes, %d lanes", lanes);
@@ -1062,18 +1062,18 @@ class KernelCheck {
     }
 
   private:
-    SlotLayout slot_of(uint32_t block) const { return slot_layout(batch_.blocks[block], batch_.coding); }
-    ptrdiff_t slot_begin(uint32_t block) const { return static_cast<ptrdiff_t>(batch_.blocks[block].slot); }
+    RoomLayout room_of(uint32_t block) const { return room_layout(batch_.blocks[block], batch_.coding); }
+    ptrdiff_t room_begin(uint32_t block) const { return static_cast<ptrdiff_t>(batch_.blocks[block].room); }
     ptrdiff_t first_pass(uint32_t block) const { return static_cast<ptrdiff_t>(block) * d_.max_passes; }
     void put(uint32_t block, uint64_t at, const std::vector<uint8_t> &what) {
-        std::copy(what.begin(), what.end(), slots_.begin() + slot_begin(block) + static_cast<ptrdiff_t>(at));
+        std::copy(what.begin(), what.end(), codewords_.begin() + room_begin(block) + static_cast<ptrdiff_t>(at));
     }
 
     void expect_modelled(uint32_t i) {
         coded_.push_back(code(batch_.content[i], batch_.coding, batch_.blocks[i].lossy, batch_.blocks[i].reversible));
         const Coded &c = coded_.back();
-        put(i, slot_of(i).symbols, c.device_symbols);
-        put(i, slot_of(i).raw, c.parts.raw);
+        put(i, room_of(i).symbols, c.device_symbols);
+        put(i, room_of(i).raw, c.parts.raw);
         for (size_t k = 0; k < c.device_ends.size(); k++) {
             const int pass = static_cast<int>(k);
             const bool last = k == c.device_ends.size() - 1, raw = is_raw(style_, pass);
@@ -1092,14 +1092,14 @@ class KernelCheck {
         estimated_[i] = estimated_codeword_bytes(symbols_[i]), always_included_[i] = 0;
     }
 
-    void compare_block(uint32_t i, const std::vector<uint8_t> &slots, const std::vector<uint32_t> &ends) const {
+    void compare_block(uint32_t i, const std::vector<uint8_t> &codewords, const std::vector<uint32_t> &ends) const {
         const Block &b = batch_.content[i];
-        const auto begin = slots.begin() + slot_begin(i),
-                   end = i + 1 < d_.count ? slots.begin() + slot_begin(i + 1)
-                                          : slots.begin() + static_cast<ptrdiff_t>(batch_.slots);
-        const auto wrong = std::mismatch(begin, end, slots_.begin() + slot_begin(i));
+        const auto begin = codewords.begin() + room_begin(i),
+                   end = i + 1 < d_.count ? codewords.begin() + room_begin(i + 1)
+                                          : codewords.begin() + static_cast<ptrdiff_t>(batch_.codewords);
+        const auto wrong = std::mismatch(begin, end, codewords_.begin() + room_begin(i));
         EXPECT(wrong.first == end,
-               "block %u, %d x %d, orientation %d, style %u: byte %td of the slot, %zu symbols, is %d, not %d", i,
+               "block %u, %d x %d, orientation %d, style %u: byte %td of the room, %zu symbols, is %d, not %d", i,
                b.width, b.height, b.orientation, style_, wrong.first - begin, coded_[i].device_symbols.size(),
                *wrong.first, *wrong.second);
         EXPECT(
@@ -1122,7 +1122,7 @@ class KernelCheck {
                "classes of work after the order");
     }
 
-    void expect_coded(uint32_t i, const std::vector<uint8_t> &slots, const std::vector<uint32_t> &pass_bytes,
+    void expect_coded(uint32_t i, const std::vector<uint8_t> &codewords, const std::vector<uint32_t> &pass_bytes,
                       const std::vector<uint32_t> &begins) {
         const Coded &c = coded_[i];
         const size_t first = static_cast<size_t>(first_pass(i));
@@ -1132,14 +1132,14 @@ class KernelCheck {
         // What lies between segments, and bytes up to passes that end none, are anything.
         for (size_t k = 0; k + 1 < c.pass_bytes.size() && !d_.truncatable; k++)
             if (!ends_segment(style_, static_cast<int>(k))) pass_bytes_[first + k] = pass_bytes[first + k];
-        const auto slot = slots.begin() + slot_begin(i);
-        std::copy(slot, slot + static_cast<ptrdiff_t>(slot_of(i).symbols + c.device_symbols.size()),
-                  slots_.begin() + slot_begin(i));
+        const auto room = codewords.begin() + room_begin(i);
+        std::copy(room, room + static_cast<ptrdiff_t>(room_of(i).symbols + c.device_symbols.size()),
+                  codewords_.begin() + room_begin(i));
         for (const Segment &s : c.mq_segments) {
             const auto begin = static_cast<ptrdiff_t>(begins[first + s.last_pass]);
             EXPECT(begin + static_cast<ptrdiff_t>(s.bytes.size()) <=
-                           static_cast<ptrdiff_t>(slot_of(i).symbols + c.device_ends[s.last_pass]) &&
-                       std::equal(s.bytes.begin(), s.bytes.end(), slot + begin),
+                           static_cast<ptrdiff_t>(room_of(i).symbols + c.device_ends[s.last_pass]) &&
+                       std::equal(s.bytes.begin(), s.bytes.end(), room + begin),
                    "segment of block %u up to pass %zu, at %td, %zu bytes", i, s.last_pass, begin, s.bytes.size());
         }
     }
@@ -1151,7 +1151,7 @@ class KernelCheck {
     const DeviceBlocks d_;
     const Tier1Buffers t1_;
     std::vector<Coded> coded_;
-    std::vector<uint8_t> slots_ = Guarded<uint8_t>::garbage(d_.slots.count()),
+    std::vector<uint8_t> codewords_ = Guarded<uint8_t>::garbage(d_.codewords.count()),
                          planes_ = Guarded<uint8_t>::garbage(d_.count), passes_ = planes_, always_included_ = planes_;
     std::vector<uint32_t> symbols_ = Guarded<uint32_t>::garbage(d_.count), estimated_ = symbols_, bytes_ = symbols_,
                           ends_ = Guarded<uint32_t>::garbage(d_.all_passes), pass_bytes_ = ends_,
@@ -1183,7 +1183,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
         band.weight = random.between(-2 * kSlopeOctave, 2 * kSlopeOctave);
         geometry.precinct_bands.push_back(band);
     }
-    batch.slots = place_slots(batch.blocks, batch.coding);
+    batch.codewords = place_rooms(batch.blocks, batch.coding);
     geometry.blocks = batch.blocks;
     // Where tier-1 stops follows from what all passes take.
     std::vector<Coded> coded;
@@ -1220,7 +1220,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     for (int repeat = 0; repeat < 2; repeat++)  // in memory as the last blocks left it
         tier1.queue(stream, other, d.buffers(), d.coefficients.data(), options);
     device->synchronize(static_cast<Device::Stream>(stream));
-    const auto slots_now = d.slots.read("slots"), planes_now = d.planes.read("planes"),
+    const auto codewords_now = d.codewords.read("codewords"), planes_now = d.planes.read("planes"),
                passes_now = d.passes.read("passes");
     const auto bytes_now = d.bytes.read("bytes"), ends_now = d.pass_bytes.read("bytes of passes"),
                terminations_now = d.terminations.read("terminations");
@@ -1244,13 +1244,13 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
         const bool whole = expected[i].passes == c.pass_bytes.size();
         const auto has = [&](const std::vector<uint8_t> &part, uint64_t at, size_t size) {
             return std::equal(part.begin(), part.begin() + static_cast<ptrdiff_t>(size),
-                              slots_now.begin() + static_cast<ptrdiff_t>(b.slot + at));
+                              codewords_now.begin() + static_cast<ptrdiff_t>(b.room + at));
         };
         if (whole) {
             EXPECT(bytes_now[i] == c.bytes.size(), "block %u, %d x %d, style %u: %u bytes, not %zu", i, b.width,
                    b.height, style, bytes_now[i], c.bytes.size());
             EXPECT(has(c.parts.mq, 0, c.parts.mq.size()) &&
-                       has(c.parts.raw, slot_layout(b, batch.coding).raw, c.parts.raw.size()),
+                       has(c.parts.raw, room_layout(b, batch.coding).raw, c.parts.raw.size()),
                    "block %u, %d x %d, style %u: codeword", i, b.width, b.height, style);
         } else if (!(style & kBypass)) {
             const size_t last = expected[i].passes - 1u;
@@ -1358,7 +1358,7 @@ void check_stopped_codewords(const std::shared_ptr<Device> &device, const Batch 
     const auto bytes_made = d.bytes.read("bytes"), ends_made = d.pass_bytes.read("bytes of passes"),
                terminations_made = d.terminations.read("terminations"),
                begins = d.segment_begins.read("begins of segments");
-    const auto slots = d.slots.read("slots");
+    const auto codewords = d.codewords.read("codewords");
     d.pass_coders.read("coders of passes");
     for (size_t i = 0; i < d.count; i++) {
         const CodeBlock &b = batch.blocks[i];
@@ -1372,15 +1372,15 @@ void check_stopped_codewords(const std::shared_ptr<Device> &device, const Batch 
                    style, k, coded[i].passes, coded[i].always_included, ends_made[i * passes + k],
                    terminations_made[i * passes + k], pass_bytes[i * passes + k], terminations[i * passes + k]);
         if (!all) continue;
-        auto mq = slots.begin() + static_cast<ptrdiff_t>(b.slot),
-             raw = mq + static_cast<ptrdiff_t>(slot_layout(b, batch.coding).raw);
-        const auto slot = mq;
+        auto mq = codewords.begin() + static_cast<ptrdiff_t>(b.room),
+             raw = mq + static_cast<ptrdiff_t>(room_layout(b, batch.coding).raw);
+        const auto room = mq;
         auto expected = bytes.begin() + offsets[i];
         for_each_segment(style, 0, coded[i].passes, 0, all, &ends_made[i * passes],
                          [&](int first, int count, uint32_t size) {
                              auto &from = is_raw(style, first) ? raw : mq;
                              if (d.has_gaps && &from == &mq)
-                                 mq = slot + begins[i * passes + static_cast<size_t>(first + count) - 1];
+                                 mq = room + begins[i * passes + static_cast<size_t>(first + count) - 1];
                              EXPECT(std::equal(from, from + size, expected),
                                     "block %zu, %d x %d, style %u: segment of %d passes from %d on, %u bytes", i,
                                     b.width, b.height, style, count, first, size);
@@ -1423,12 +1423,12 @@ START_TEST(stops_on_the_device) {
                    included_made = d.always_included.read("always included");
         const auto symbols_made = d.symbols.read("symbols"), estimated_made = d.estimated_bytes.read("estimated bytes");
         const auto reductions_made = d.reductions.read("reductions");
-        d.slots.read("slots");
+        d.codewords.read("codewords");
         d.pass_ends.read("pass ends");
         for (size_t i = 0; i < d.count; i++) {
             const CodeBlock &b = batch.blocks[i];
             std::vector<uint64_t> memory(scratch_words(b.width, b.height));
-            std::vector<uint8_t> room(slot_layout(b, batch.coding).bytes);
+            std::vector<uint8_t> room(room_layout(b, batch.coding).bytes);
             std::vector<uint32_t> ends(passes);
             std::vector<int32_t> reductions(passes);
             const auto model = [&](const StopRule &rule) {

@@ -8,8 +8,9 @@
 
 #include "../../common/j2k/codestream/main_header.h"
 #include "../../common/j2k/codestream/markers.h"
-#include "../../common/j2k/t2/tier2_cpu.h"
+#include "../../common/j2k/t1/distortion.h"
 #include "../../common/j2k/t2/packet_header.h"
+#include "../../common/j2k/t2/tier2_cpu.h"
 #include "../../cuda_kernels/compact.h"
 #include "../../cuda_kernels/device_pipeline.h"
 #include "../../cuda_kernels/j2k/t2/t2_params.h"
@@ -390,7 +391,7 @@ struct CodedPicture {
     std::vector<uint32_t> bytes, pass_bytes;
     std::vector<uint8_t> layer_passes;  // [layer * blocks + block]
     std::vector<uint32_t> layer_bytes;
-    std::vector<uint8_t> slots;
+    std::vector<uint8_t> codewords;
 };
 
 // Layers at random, some of them with little or nothing; the last one ends with the codewords.
@@ -422,17 +423,18 @@ void make_layers(Random &random, const Params &p, const Geometry &g, CodedPictur
 
 BlockCoding coding_of(const Params &p) { return {.style = p.style, .truncatable = p.truncatable}; }
 
-// Planes, lengths and codewords at random, in slots of their own, many of them with long runs of ones in their headers.
+// Planes, lengths and codewords at random, in codewords of their own, many of them with long runs of ones in their
+// headers.
 CodedPicture make_coded(Random &random, const Params &p, Geometry &g) {
     CodedPicture coded;
-    coded.slots.resize(place_slots(g.blocks, coding_of(p)));
-    for (uint8_t &byte : coded.slots) byte = static_cast<uint8_t>(random.word());
+    coded.codewords.resize(place_rooms(g.blocks, coding_of(p)));
+    for (uint8_t &byte : coded.codewords) byte = static_cast<uint8_t>(random.word());
     const uint32_t rarity = random.one_in(4) ? 1000000 : random.below(8) + 1;
     const bool ones = random.one_in(2);
     for (const CodeBlock &b : g.blocks) {
         const bool included = !random.one_in(rarity);
-        const uint32_t longest = static_cast<uint32_t>(slot_layout(b, {}).bytes) - 4;
-        const SlotLayout slot = slot_layout(b, coding_of(p));
+        const uint32_t longest = static_cast<uint32_t>(room_layout(b, {}).bytes) - 4;
+        const RoomLayout room = room_layout(b, coding_of(p));
 
         uint32_t bytes = random.below(longest + 1) >> random.between(0, 12);
         if (ones) bytes = std::min((1u << random.between(0, 16)) - 1, longest);
@@ -441,7 +443,7 @@ CodedPicture make_coded(Random &random, const Params &p, Geometry &g) {
         if (b.lossy && passes > kLastPasses && random.one_in(2)) passes -= kLastPasses;
         coded.passes.push_back(static_cast<uint8_t>(passes));
         // Each pass has some bytes; raw ones have little room.
-        const uint32_t raw_room = static_cast<uint32_t>(slot.bytes - slot.raw), all = bytes;
+        const uint32_t raw_room = static_cast<uint32_t>(room.bytes - room.raw), all = bytes;
         uint32_t sum = 0, raw = 0;
         for (int i = 0; i < g.max_passes; i++) {
             const bool is = is_raw(p.style, i);
@@ -461,14 +463,14 @@ CodedPicture make_coded(Random &random, const Params &p, Geometry &g) {
 // A block's codeword: what its passes have, raw ones from another place.
 std::vector<uint8_t> codeword(const Params &p, const Geometry &g, const CodedPicture &coded, uint32_t b) {
     const CodeBlock &block = g.blocks[b];
-    const uint64_t mq = block.slot, raw = mq + slot_layout(block, coding_of(p)).raw;
+    const uint64_t mq = block.room, raw = mq + room_layout(block, coding_of(p)).raw;
     uint64_t at[2] = {mq, raw};
     std::vector<uint8_t> bytes;
     uint32_t before = 0;
     for (int i = 0; i < coded.passes[b]; i++) {
         const uint32_t end = coded.pass_bytes[b * static_cast<size_t>(g.max_passes) + static_cast<size_t>(i)];
         uint64_t &from = at[is_raw(p.style, i)];
-        for (; before < end; before++) bytes.push_back(coded.slots[from++]);
+        for (; before < end; before++) bytes.push_back(coded.codewords[from++]);
     }
     return bytes;
 }
@@ -637,7 +639,8 @@ class DeviceTier2 {
         bytes_before_.read("bytes before"), plt_before_.read("PLT before"), partials_.read("partial sums");
         bytes_.read("bytes"), layer_sets_.read("layers of sub-bands");
         EXPECT(pass_bytes_.read("bytes of passes") == coded_.pass_bytes, "bytes of passes");
-        EXPECT(slots_.read("slots") == coded_.slots && layer_bytes_.read("bytes of layers") == coded_.layer_bytes &&
+        EXPECT(codewords_.read("codewords") == coded_.codewords &&
+                   layer_bytes_.read("bytes of layers") == coded_.layer_bytes &&
                    planes_.read("planes") == coded_.planes &&
                    layer_passes_.read("passes of layers") == coded_.layer_passes,
                "what tier-2 only reads");
@@ -646,7 +649,7 @@ class DeviceTier2 {
   private:
     Tier2Buffers buffers() const {
         BlockRecords coded_blocks{};
-        coded_blocks.slots = slots_.data();
+        coded_blocks.codewords = codewords_.data();
         coded_blocks.planes = planes_.data();
         coded_blocks.pass_bytes = pass_bytes_.data();
         return {.blocks = blocks_.data(),
@@ -696,7 +699,7 @@ class DeviceTier2 {
     const Guarded<Packet> packet_table_{device_, g_.packets};
     const Guarded<TilePart> tile_parts_{device_, g_.tile_parts};
     const Guarded<uint32_t> block_layers_{device_, g_.block_layers};
-    const Guarded<uint8_t> slots_{device_, coded_.slots}, planes_{device_, coded_.planes},
+    const Guarded<uint8_t> codewords_{device_, coded_.codewords}, planes_{device_, coded_.planes},
         layer_passes_{device_, coded_.layer_passes};
     const Guarded<uint32_t> layer_bytes_{device_, coded_.layer_bytes}, pass_bytes_{device_, coded_.pass_bytes},
         bytes_{device_, count_}, header_bits_{device_, count_}, raw_{device_, std::vector<uint32_t>(raw_words())},

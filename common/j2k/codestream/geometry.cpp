@@ -261,7 +261,7 @@ class Builder {
                 g_.blocks.push_back({.coefficients = all.coefficients +
                                                      static_cast<uint64_t>((y.block_begin(j) - all.extent.y0) * stride +
                                                                            x.block_begin(i) - all.extent.x0),
-                                     .slot = 0,
+                                     .room = 0,
                                      .stride = stride,
                                      .precinct_band = static_cast<uint32_t>(g_.precinct_bands.size()),
                                      .width = static_cast<uint16_t>(x.block_end(i) - x.block_begin(i)),

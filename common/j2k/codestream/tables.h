@@ -65,7 +65,7 @@ CUDAENC_HD SubBand sub_band(const TileComponent &t, int levels, int resolution, 
 // A code-block: a rectangle of a sub-band, in the order of the codestream.
 struct CodeBlock {
     uint64_t coefficients;   // index of its first one
-    uint64_t slot;           // where its slot begins: see place_slots()
+    uint64_t room;           // where its codeword room begins: see place_rooms()
     uint32_t stride;         // values from a row to the next
     uint32_t precinct_band;  // index in Geometry::precinct_bands
     uint16_t width, height;

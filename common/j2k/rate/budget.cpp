@@ -37,7 +37,7 @@ RateBudget::RateBudget(const Params &params, const Geometry &g, uint64_t main_he
       floor_(worthwhile_slope(params)) {
     // A codeword has less than two bits a symbol.
     uint64_t symbols = 0;
-    for (const CodeBlock &b : g.blocks) symbols += slot_layout(b, {p_.style, p_.truncatable}).bytes;
+    for (const CodeBlock &b : g.blocks) symbols += codeword_room(b, {p_.style, p_.truncatable});
     if (p_.truncatable && symbols / 4 > UINT32_MAX)  // which sums of rate allocation hold
         throw Error(CUDAENC_ERR_UNSUPPORTED,
                     "a picture whose codewords may have 4 GiB or more is coded in one layer, without a target");

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "../t1/block.h"
+#include "../t1/distortion.h"
 #include "../t1/slope.h"
 
 namespace cudaenc::j2k {

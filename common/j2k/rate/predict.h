@@ -3,6 +3,7 @@
 #pragma once
 #include "../t1/block.h"
 #include "../t1/contexts.h"
+#include "../t1/ht.h"
 #include "../t1/stop.h"
 #include "outcome.h"
 

@@ -1,5 +1,5 @@
 // The interface of a block coder. It takes code-blocks and coefficients. It returns a record a block and the bytes in
-// the block's slot; of truncatable blocks also length and distortion reduction of each truncation point. There are
+// the block's room; of truncatable blocks also length and distortion reduction of each truncation point. There are
 // the MQ coder (T.800 Annexes C, D) and the HT coder (T.814). Tier-2 and rate allocation know them by this header
 // alone. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
@@ -7,7 +7,6 @@
 #include <span>
 
 #include "../codestream/tables.h"
-#include "ht.h"
 #include "styles.h"
 
 namespace cudaenc::j2k {
@@ -68,7 +67,7 @@ struct TruncationPoints {
 // The records of a batch of blocks on a device: arrays of [block], or of [block * max_passes + pass], which is [pass]
 // here. nullptr: the coder has none.
 struct BlockRecords {
-    uint8_t *slots;             // codewords: CodeBlock::slot
+    uint8_t *codewords;         // at CodeBlock::room
     uint8_t *planes;            // [block]: as CodedBlock has this and the next four
     uint8_t *passes;            // [block]
     uint32_t *bytes;            // [block]
@@ -104,43 +103,39 @@ CUDAENC_HD constexpr bool is_filled_up(uint32_t style, int pass, int first_point
 // four. There is room to end that one later, and to keep what is needed for it.
 constexpr uint32_t kSegmentGap = 16;
 
-// A block's slot. From its begin on lie the MQ codewords, which take the place of the symbols that they code; the bytes
-// of raw segments lie at `raw`. All are rounded up for vector loads.
-struct SlotLayout {
+// Rooms are rounded up for vector loads.
+CUDAENC_HD uint32_t round_up_room(uint32_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// A block's room where the MQ coder codes it. From its begin on lie the MQ codewords, which take the place of the
+// symbols that they code; the bytes of raw segments lie at `raw`. All are rounded up for vector loads.
+struct RoomLayout {
     uint32_t symbols, raw, bytes;
 };
-CUDAENC_HD SlotLayout slot_layout(int width, int height, int planes, const BlockCoding &coding) {
+CUDAENC_HD RoomLayout room_layout(int width, int height, int planes, const BlockCoding &coding) {
     const auto columns = static_cast<uint32_t>(width), rows = static_cast<uint32_t>(height),
                passes = static_cast<uint32_t>(coding_passes(planes)), all = static_cast<uint32_t>(planes);
     const uint32_t samples = columns * rows, stripes = columns * ((rows + 3) / 4);
-    const auto round_up = [](uint32_t bytes) { return (bytes + 63) / 64 * 64; };
-    if (coding.style & kHt) return {0, 0, round_up(most_ht_bytes(columns, rows, all))};
     // The most symbols come when every sample is coded in every plane, every sign once, and once a stripe column three
     // for one in run-length mode; the MQ coder's bytes are fewer.
-    SlotLayout slot{0, samples * all + samples + 2 * stripes + 64, 0};
+    RoomLayout room{0, samples * all + samples + 2 * stripes + 64, 0};
     if (coding.style || coding.truncatable) {
         // A codeword ends with up to five bytes more, with the bypass alone kSegmentGap lie between segments; passes
         // are filled up to kPassAlignment symbols and have four of segmentation.
-        slot.symbols = round_up(5 * passes + (coding.style == kBypass ? passes / 3 * kSegmentGap : 0));
-        slot.raw += slot.symbols + (kPassAlignment - 1) * passes +
+        room.symbols = round_up_room(5 * passes + (coding.style == kBypass ? passes / 3 * kSegmentGap : 0));
+        room.raw += room.symbols + (kPassAlignment - 1) * passes +
                     4 * static_cast<uint32_t>(clean_up_passes(static_cast<int>(passes)));
     }
-    slot.raw = slot.bytes = round_up(slot.raw);
-    if (coding.style & kBypass) slot.bytes += round_up((samples * all + samples) * 2 / 15 + 3 * passes);
-    return slot;
+    room.raw = room.bytes = round_up_room(room.raw);
+    if (coding.style & kBypass) room.bytes += round_up_room((samples * all + samples) * 2 / 15 + 3 * passes);
+    return room;
 }
-CUDAENC_HD SlotLayout slot_layout(const CodeBlock &b, const BlockCoding &coding) {
-    return slot_layout(b.width, b.height, b.planes, coding);
+CUDAENC_HD RoomLayout room_layout(const CodeBlock &b, const BlockCoding &coding) {
+    return room_layout(b.width, b.height, b.planes, coding);
 }
 
-// Gives each block its slot, one behind the other. Returns the bytes of all.
-inline uint64_t place_slots(std::span<CodeBlock> blocks, const BlockCoding &coding) {
-    uint64_t bytes = 0;
-    for (CodeBlock &b : blocks) {
-        b.slot = bytes;
-        bytes += slot_layout(b, coding).bytes;
-    }
-    return bytes;
-}
+// Bytes that a block's codeword, and what a device keeps in its place, take at most, by any coder.
+uint32_t codeword_room(const CodeBlock &block, const BlockCoding &coding);
+// Gives each block its room, one behind the other. Returns the bytes of all.
+uint64_t place_rooms(std::span<CodeBlock> blocks, const BlockCoding &coding);
 
 }  // namespace cudaenc::j2k

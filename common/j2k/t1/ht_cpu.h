@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "block.h"
+#include "ht.h"
 
 namespace cudaenc::j2k {
 

@@ -31,18 +31,18 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
     size_t most_words = 0, longest = 0;
     for (const CodeBlock &b : blocks) {
         most_words = std::max(most_words, scratch_words(b.width, b.height));
-        longest = std::max<size_t>(longest, slot_layout(b, coding).bytes);
+        longest = std::max<size_t>(longest, room_layout(b, coding).bytes);
     }
     const auto memory = std::make_unique_for_overwrite<uint64_t[]>(most_words);
-    const auto slots = std::make_unique_for_overwrite<uint8_t[]>(2 * longest);
+    const auto codewords = std::make_unique_for_overwrite<uint8_t[]>(2 * longest);
     std::vector<uint32_t> symbol_ends(2 * static_cast<size_t>(max_passes));
     struct Lane {
-        uint8_t *slot;
+        uint8_t *room;
         uint32_t *symbol_ends;  // [pass]
         size_t block;
         Codeword codeword;
-    } lanes[2] = {{slots.get(), symbol_ends.data(), 0, {}},
-                  {slots.get() + longest, symbol_ends.data() + max_passes, 0, {}}};
+    } lanes[2] = {{codewords.get(), symbol_ends.data(), 0, {}},
+                  {codewords.get() + longest, symbol_ends.data() + max_passes, 0, {}}};
     bytes.clear();
     size_t next = 0;
     // Gives the lane the next block that has something to code; false when there is none left.
@@ -50,14 +50,14 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
         while (next < blocks.size()) {
             const CodeBlock &b = blocks[next];
             const TruncationPoints own = points.from(next * static_cast<size_t>(max_passes));
-            uint8_t *symbols = lane.slot + slot_layout(b, coding).symbols;
+            uint8_t *symbols = lane.room + room_layout(b, coding).symbols;
             const CodedBlock &made = coded[next] =
                 model_block(coefficients, b, coding.style, symbols, lane.symbol_ends, own.reductions,
                             stops ? stops[next] : StopRule(), memory.get());
             offsets[next] = 0;
             lane.block = next++;
             if (!made.passes) continue;
-            lane.codeword.begin(lane.slot, symbols, lane.symbol_ends, own, made.passes, coding);
+            lane.codeword.begin(lane.room, symbols, lane.symbol_ends, own, made.passes, coding);
             return true;
         }
         return false;
@@ -66,7 +66,7 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
         const uint32_t count = lane.codeword.finish();
         coded[lane.block].bytes = count;
         offsets[lane.block] = static_cast<uint32_t>(bytes.size());
-        bytes.insert(bytes.end(), lane.slot, lane.slot + count);
+        bytes.insert(bytes.end(), lane.room, lane.room + count);
         if (coding.truncatable) bytes.resize(bytes.size() + kTerminationSlack);
     };
     Lane *lane = &lanes[0], *other = &lanes[1];

@@ -12,7 +12,7 @@ namespace cudaenc::j2k {
 
 // Context modelling of a block's bit-planes, contexts bit-sliced over 16 columns of a stripe. Makes the (CX,D) symbols
 // of all coded passes, in order. A symbol is a byte: context << 1 | decision; in raw passes the decision alone.
-// symbols: as many as slot_layout() has room for; symbol_ends[pass]: how many up to the end of the pass. reductions:
+// symbols: as many as room_layout() has room for; symbol_ends[pass]: how many up to the end of the pass. reductions:
 // [pass]; nullptr: passes are not measured. coefficients: as quantise() makes them; block.coefficients counts from
 // their first. memory: of scratch_words() words. Returns planes, passes and estimated bytes.
 CodedBlock model_block(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *symbols,

@@ -29,7 +29,7 @@ class PsnrTarget {
     const Geometry &geometry_;
     ThreadPool threads_;
     HullTable hulls_;
-    // Copies, as the CPU's slots have them.
+    // Copies, as the CPU's codewords have them.
     std::vector<uint32_t> coefficients_, decoded_, pass_bytes_;
     std::vector<int32_t> reductions_;
     std::vector<uint8_t> planes_, passes_;

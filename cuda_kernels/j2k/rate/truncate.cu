@@ -12,8 +12,8 @@ DEVICE void truncate_blocks(const TruncateInput &p, uint32_t *layers) {
     const uint32_t last_block = band.first_block + band.columns * band.rows;
     for (uint32_t block = band.first_block + thread_x(); block < last_block; block += block_threads()) {
         const uint64_t first = rate.first_pass(block);
-        uint8_t *slot = rate.t2.coded.slots + rate.t2.blocks[block].slot;
-        const auto byte = [&](uint32_t i, uint32_t) -> uint8_t & { return slot[i]; };
+        uint8_t *room = rate.t2.coded.codewords + rate.t2.blocks[block].room;
+        const auto byte = [&](uint32_t i, uint32_t) -> uint8_t & { return room[i]; };
         if constexpr (kAgain) {
             const int before =
                 rate.t2.layer_passes[static_cast<uint64_t>(rate.t2.layers - 1) * rate.t2.block_count + block];

@@ -58,7 +58,7 @@ DEVICE HtRule rule_of(const HtTruncatedInput &p, const CodeBlock &block) {
     return ht_rule(*p.stop, p.bands[block.precinct_band], block.planes, p.input.count);
 }
 
-constexpr uint8_t kNoPlane = 0xFF;  // in slot_planes: the slot has no codeword
+constexpr uint8_t kNoPlane = 0xFF;  // in coded_planes: the room has no codeword
 
 // Codes the likeliest pass of each block, and makes its record.
 template <int kQuads, int kWarps, HtKind kKind>
@@ -88,7 +88,7 @@ DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32
         if (pass == 0) {
             p.input.coded.planes[index] = static_cast<uint8_t>(passes ? sums.planes : 0);
             p.input.coded.passes[index] = static_cast<uint8_t>(passes);
-            p.slot_planes[index] = is_coded ? static_cast<uint8_t>(trial.coded) : kNoPlane;
+            p.coded_planes[index] = is_coded ? static_cast<uint8_t>(trial.coded) : kNoPlane;
         }
         if (!is_coded) {
             own.any = false;
@@ -137,11 +137,11 @@ DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared, ui
     }
     if (exists && lane_id() == 0) {
         p.input.coded.planes[index] = p.input.coded.passes[index] = static_cast<uint8_t>(planes);
-        p.slot_planes[index] = planes ? 0 : kNoPlane;
+        p.coded_planes[index] = planes ? 0 : kNoPlane;
     }
 }
 
-// Codes the passes that were chosen, where slots have others: first collects these blocks of the thread-block's.
+// Codes the passes that were chosen, where codewords have others: first collects these blocks of the thread-block's.
 template <int kQuads, int kWarps>
 DEVICE void code_chosen_blocks(const HtTruncatedInput &p, const HtShared &shared) {
     SHARED(uint32_t, missing, kHtChosenBlocks);
@@ -151,7 +151,7 @@ DEVICE void code_chosen_blocks(const HtTruncatedInput &p, const HtShared &shared
     if (thread_x() == 0) count[0] = 0;
     block_sync();
     if (static_cast<uint32_t>(thread_x()) < kHtChosenBlocks && own < p.input.count && p.chosen[own] &&
-        plane_of(own) != p.slot_planes[own])
+        plane_of(own) != p.coded_planes[own])
         missing[atomic_add(&count[0], 1u)] = own;
     block_sync();
     if (!count[0]) return;
@@ -169,7 +169,7 @@ DEVICE void code_chosen_blocks(const HtTruncatedInput &p, const HtShared &shared
                 if (exists) own.scan();
             });
         if (!exists || lane_id() != 0) continue;
-        p.slot_planes[index] = static_cast<uint8_t>(plane);
+        p.coded_planes[index] = static_cast<uint8_t>(plane);
         p.chosen_bytes[index] = bytes;
         p.input.coded
             .pass_bytes[static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes) + p.chosen[index] - 1u] =

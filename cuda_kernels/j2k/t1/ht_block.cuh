@@ -219,7 +219,7 @@ struct HtBlock {
     const uint16_t *codes;         // shared, of other rows than the first
     const uint16_t *excess_codes;  // shared, excess_code() of each excess
     uint32_t *memory;
-    SlotWriter slot;
+    RoomWriter room;
     ByteStream magsgn{0, 0, 0};
     uint32_t magsgn_bits = 0, vlc_bits = kVlcFirstBits, entries = 0, coded = 0;
     bool any = false;
@@ -570,13 +570,13 @@ struct HtBlock {
         while (bits - magsgn.at >= 33 * 32) take_magsgn(bits, false);
     }
 
-    // Moves up to 128 bytes from the ring to the slot.
+    // Moves up to 128 bytes from the ring to the room.
     DEVICE_MEMBER bool take_magsgn(uint32_t bits, bool padded) {
         const uint32_t from = magsgn.at / 32;
         const uint32_t *const words = ring();
         const bool more = take_bytes<Stuffing::kForward>(
             magsgn, bits, padded, [&](uint32_t i) { return words[i % Layout::kRing]; },
-            [&](uint32_t own, uint32_t count) { slot.put(magsgn.bytes, own, count); });
+            [&](uint32_t own, uint32_t count) { room.put(magsgn.bytes, own, count); });
         warp_sync();
         const uint32_t lane = static_cast<uint32_t>(lane_id());
         if (from + lane < magsgn.at / 32) ring()[(from + lane) % Layout::kRing] = 0;
@@ -584,7 +584,7 @@ struct HtBlock {
         return more;
     }
 
-    DEVICE_MEMBER uint8_t *bytes() { return reinterpret_cast<uint8_t *>(slot.words); }
+    DEVICE_MEMBER uint8_t *bytes() { return reinterpret_cast<uint8_t *>(room.words); }
 
     // Ends MagSgn: filled with ones, and without a last 0xFF, since decoders read ones behind its end.
     DEVICE_MEMBER void finish_magsgn() {
@@ -597,7 +597,7 @@ struct HtBlock {
         while (take_magsgn(magsgn_bits, true)) {
         }
         if (lane < magsgn.bytes % 4)
-            bytes()[magsgn.bytes - magsgn.bytes % 4 + lane] = static_cast<uint8_t>(slot.pending >> 8 * lane);
+            bytes()[magsgn.bytes - magsgn.bytes % 4 + lane] = static_cast<uint8_t>(room.pending >> 8 * lane);
         if (magsgn.bytes && magsgn.last == 0xFF) magsgn.bytes--;
         warp_sync();
     }
@@ -713,7 +713,7 @@ DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeB
                                .codes = shared.codes,
                                .excess_codes = shared.codes + 2048,
                                .memory = shared.memory + warp_id() * Layout::kWords,
-                               .slot = {reinterpret_cast<uint32_t *>(p.coded.slots + block.slot), 0}};
+                               .room = {reinterpret_cast<uint32_t *>(p.coded.codewords + block.room), 0}};
     MelWork *const work = shared.work;
     scan(own);
     const int lane = lane_id();

@@ -35,17 +35,17 @@ void code_ht_blocks(Device &device, Device::Stream stream, const HtOnePlaneInput
                                                     kHtWarps, kHtLargeWarps);
 }
 
-HtCoder::HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t slot_bytes)
+HtCoder::HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t room_bytes)
     : device_(std::move(device)),
       blocks_(blocks),
       codes_(device_, 1),
-      slots_(device_, slot_bytes),
+      codewords_(device_, room_bytes),
       planes_(device_, blocks.count),
       passes_(device_, blocks.count),
       bytes_(device_, blocks.count) {
     Stream setup(device_);
     device_->upload(setup, codes_.data(), &kHtCodes, sizeof kHtCodes);
-    records_.slots = slots_.data();
+    records_.codewords = codewords_.data();
     records_.planes = planes_.data();
     records_.passes = passes_.data();
     records_.bytes = records_.pass_bytes = bytes_.data();  // of the one pass
@@ -55,7 +55,7 @@ HtCoder::HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_
         terminations_ = {device_, points};
         reductions_ = {device_, points};
         always_included_ = {device_, blocks.count};
-        slot_planes_ = {device_, blocks.count};
+        coded_planes_ = {device_, blocks.count};
         // A codeword ends as it is, and none is always included.
         device_->fill(setup, terminations_.data(), 0, terminations_.bytes());
         device_->fill(setup, always_included_.data(), 0, always_included_.bytes());
@@ -97,7 +97,7 @@ HtTruncatedInput HtCoder::truncated(const uint8_t *passes, uint32_t *bytes) cons
             .stop = stop_,
             .chosen = passes,
             .chosen_bytes = bytes,
-            .slot_planes = slot_planes_.data(),
+            .coded_planes = coded_planes_.data(),
             .max_passes = blocks_.max_passes};
 }
 

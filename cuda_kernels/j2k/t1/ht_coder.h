@@ -27,8 +27,8 @@ struct HtBlocks {
 
 class HtCoder : public BlockCoder {
   public:
-    // slot_bytes: of all.
-    HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t slot_bytes);
+    // room_bytes: of all.
+    HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t room_bytes);
     // Makes the codewords; of truncatable blocks records as well, see HtTruncatedInput.
     void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) override;
     void code(Device::Stream) override {}
@@ -42,7 +42,7 @@ class HtCoder : public BlockCoder {
     const std::shared_ptr<Device> device_;
     const HtBlocks blocks_;
     DeviceArray<HtCodes> codes_;
-    DeviceArray<uint8_t> slots_, planes_, passes_, always_included_, slot_planes_;
+    DeviceArray<uint8_t> codewords_, planes_, passes_, always_included_, coded_planes_;
     DeviceArray<uint32_t> bytes_, pass_bytes_, terminations_;
     DeviceArray<int32_t> reductions_;
     const uint32_t *coefficients_ = nullptr;  // of the frame, and where it stops

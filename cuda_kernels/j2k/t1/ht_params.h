@@ -1,6 +1,7 @@
 // HT block coding on a device, and its parameters. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../../../common/j2k/t1/block.h"
+#include "../../../common/j2k/t1/ht.h"
 #include "../../../common/j2k/t1/ht_codes.h"
 #include "../../../common/kernel_name.h"
 
@@ -13,7 +14,7 @@ struct HtInput {
     const CodeBlock *blocks;       // [count]
     const uint32_t *coefficients;  // CodeBlock::coefficients
     const HtCodes *codes;
-    BlockRecords coded;  // slots, planes, passes; bytes, of truncatable blocks pass_bytes and reductions
+    BlockRecords coded;  // codewords, planes, passes; bytes, of truncatable blocks pass_bytes and reductions
     uint32_t count;
     bool is_short;  // coefficients are int16_t, quantisation indices, in the same places
 };
@@ -23,9 +24,9 @@ using HtShortParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_short">;  // whe
 using HtShortLargeParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_short_large">;
 
 // Of truncatable blocks. chosen: [block], nullptr: codes the likeliest pass of three, by stop->slope, or measures all,
-// each codeword in place of the one before; else the codewords of so many passes of the records go to the slots, where
-// they are not there, and their bytes to the records and to chosen_bytes.
-// Grid: as above; of chosen passes ceil(count / kHtChosenBlocks), since few are not there.
+// each codeword in place of the one before; else the codewords of so many passes of the records go to the codewords,
+// where they are not there, and their bytes to the records and to chosen_bytes. Grid: as above; of chosen passes
+// ceil(count / kHtChosenBlocks), since few are not there.
 constexpr uint32_t kHtChosenBlocks = 128;
 struct HtTruncatedInput {
     HtInput input;
@@ -33,7 +34,7 @@ struct HtTruncatedInput {
     const StopSlope *stop;
     const uint8_t *chosen;
     uint32_t *chosen_bytes;  // [block]
-    uint8_t *slot_planes;    // [block]: the lowest bit-plane of what is in the slot
+    uint8_t *coded_planes;   // [block]: the lowest bit-plane of what is in the room
     int32_t max_passes;
 };
 using HtTruncatedParams = KernelOf<HtTruncatedInput, "j2k/t1/ht", "j2k_t1_ht_truncated">;

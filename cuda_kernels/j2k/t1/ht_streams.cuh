@@ -38,8 +38,8 @@ DEVICE bool take_bytes(ByteStream &stream, uint32_t bits, bool padded, const Wor
     return takes_short || count == 128;
 }
 
-// Bytes in words of the slot. Those of the last, incomplete word are in `pending`, with zeros behind.
-struct SlotWriter {
+// Bytes in words of the room. Those of the last, incomplete word are in `pending`, with zeros behind.
+struct RoomWriter {
     uint32_t *words;
     uint32_t pending;
     DEVICE_MEMBER void put(uint32_t bytes_before, uint32_t own, uint32_t count) {

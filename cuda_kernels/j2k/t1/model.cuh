@@ -109,14 +109,14 @@ struct Measure : KeepAll {
         : reductions(t1.coded.reductions + static_cast<uint64_t>(index) * t1.max_passes) {}
     DEVICE_MEMBER Measure(const ContextInput &p, uint32_t index, const CodeBlock &, int) : Measure(p.t1, index) {}
 
-    // slot: the lane that keeps the pass; decided: samples with a decision; worked_on: of these, those that the
+    // keeper: the lane that keeps the pass; decided: samples with a decision; worked_on: of these, those that the
     // distortion reduction follows from.
     template <class Tile>
-    DEVICE_MEMBER void after_pass(const Tile &tile, int, int slot, int plane, uint32_t decided, uint32_t worked_on,
+    DEVICE_MEMBER void after_pass(const Tile &tile, int, int keeper, int plane, uint32_t decided, uint32_t worked_on,
                                   uint32_t bits) {
         const uint32_t counts = count_both(tile, decided, worked_on & bits),
                        sum = tile.sum(alike_below(tile, plane, worked_on, bits));
-        if (lane_id() != slot) return;
+        if (lane_id() != keeper) return;
         decisions = counts;
         alike = sum;
     }
@@ -149,9 +149,9 @@ struct Predict : Measure {
         return stop.should_stop(plane, reduction, next, WarpEntropyOf{});
     }
     template <class Tile>
-    DEVICE_MEMBER void after_pass(const Tile &tile, int pass, int slot, int plane, uint32_t decided, uint32_t worked_on,
-                                  uint32_t bits) {
-        if (pass >= always_included) Measure::after_pass(tile, pass, slot, plane, decided, worked_on, bits);
+    DEVICE_MEMBER void after_pass(const Tile &tile, int pass, int keeper, int plane, uint32_t decided,
+                                  uint32_t worked_on, uint32_t bits) {
+        if (pass >= always_included) Measure::after_pass(tile, pass, keeper, plane, decided, worked_on, bits);
     }
     DEVICE_MEMBER void at_end(bool first_warp, int first, int passes, int planes, bool reversible) const {
         if (passes > max_of(always_included, first) && first_warp)
@@ -170,7 +170,7 @@ struct Modelled {
     int passes;
 };
 
-// A lane's column as the bit-planes above made it, and the symbols in the block's slot.
+// A lane's column as the bit-planes above made it, and the symbols in the block's room.
 struct BlockState {
     uint32_t significant = 0, refined = 0;
     uint32_t symbols = 0;
@@ -436,15 +436,15 @@ DEVICE Modelled model_passes(const Tier1Buffers &t1, uint32_t index, const CodeB
                              uint32_t valid, uint32_t negative, int planes, uint32_t style, Segments &segments,
                              Policy &policy, bool writes, int first, int last, BlockState &state) {
     const BlockCoding coding{style, Policy::kMeasures};
-    uint8_t *slot = t1.coded.slots + block.slot;
+    uint8_t *room = t1.coded.codewords + block.room;
     using Modeller = PassModeller<kStyle, Policy, Tile, Segments>;
-    if (Modeller::kAligned) slot += slot_layout(block, coding).symbols;
+    if (Modeller::kAligned) room += room_layout(block, coding).symbols;
     uint32_t *pass_ends = t1.pass_ends + static_cast<uint64_t>(index) * t1.max_passes;
     const Around<uint32_t> signs = tile.around(negative);
     for (int from = first;;) {
         // Where passes are measured, no more of them than lanes, to the end of a plane.
         const int to = Policy::kMeasures ? min_of(last, from + (from ? 30 : 31)) : last;
-        Modeller modeller{tile,      block,  valid,    negative, planes, style, opaque(slot),
+        Modeller modeller{tile,      block,  valid,    negative, planes, style, opaque(room),
                           pass_ends, writes, segments, policy,   state,  signs};
         const Modelled modelled = modeller.run(from, to);
         policy.at_end(tile.is_first_warp(), from, modelled.passes, planes, block.reversible);

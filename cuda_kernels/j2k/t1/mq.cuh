@@ -32,7 +32,7 @@ struct MqBlock {
     const MqState *const rows;
     MqState *const contexts;
     const Part &part;
-    uint8_t *const slot;
+    uint8_t *const room;
     const uint64_t first;  // its first pass in the arrays
     const uint32_t *const ends;
     uint32_t *const pass_bytes;
@@ -60,12 +60,12 @@ struct MqBlock {
           rows(rows),
           contexts(contexts),
           part(part),
-          slot(t1.coded.slots + t1.blocks[block].slot),
+          room(t1.coded.codewords + t1.blocks[block].room),
           first(static_cast<uint64_t>(block) * t1.max_passes),
           ends(t1.pass_ends + first),
           pass_bytes(t1.coded.pass_bytes + first),
           first_point(kMeasures && !kPart ? max_of(int{t1.coded.always_included[block]} - 1, 0) : 0),
-          mq(slot) {}
+          mq(room) {}
 
     DEVICE_MEMBER void run() {
         for (int k = 0; k < kMqContexts; k++) contexts[k * kMqThreads] = rows[mq_initial_row(k)];
@@ -89,11 +89,11 @@ struct MqBlock {
         code_symbols();
     }
 
-    // The symbols, sixteen a load, the next ones in flight; bytes are written behind what was loaded. Slots have room
+    // The symbols, sixteen a load, the next ones in flight; bytes are written behind what was loaded. Rooms have room
     // beyond the last symbol.
     DEVICE_MEMBER void code_symbols() {
         const CodeBlock &b = t1.blocks[block];
-        const uint8_t *begin = kPlain ? slot : slot + slot_layout(b, BlockCoding{style, kMeasures}).symbols;
+        const uint8_t *begin = kPlain ? room : room + room_layout(b, BlockCoding{style, kMeasures}).symbols;
         const Uint4 *symbols = reinterpret_cast<const Uint4 *>(begin);
         Uint4 next = symbols[i / 16];
         uint32_t words[5] = {next.x, next.y, next.z, next.w, 0};
@@ -208,7 +208,7 @@ struct MqBlock {
 
     // A coder as it was, to end the codeword: C below a 1, A | the pending byte << 16.
     DEVICE_MEMBER MqEncoder kept_coder(int at, uint32_t c, uint32_t rest) const {
-        MqEncoder coder(slot);
+        MqEncoder coder(room);
         const int top = floor_log2(c);
         coder.at = at;
         coder.c = c - (1u << top);
@@ -293,7 +293,7 @@ struct MqBlock {
         uint32_t c, rest;  // see kept_coder(); c is 0 where nothing was coded
     };
     DEVICE_MEMBER KeptSegment *kept_segment(int at) const {
-        return reinterpret_cast<KeptSegment *>(slot + ((at + 4) & ~3));
+        return reinterpret_cast<KeptSegment *>(room + ((at + 4) & ~3));
     }
     DEVICE_MEMBER static int begin_behind_kept(int at) {
         constexpr int kRoom = sizeof(KeptSegment) + 4;  // and for a word of ending bytes
@@ -325,7 +325,7 @@ struct MqBlock {
             if (kept.c) {
                 const CodewordEnd point = kept_coder(at, kept.c, kept.rest).end(false);
                 for (uint32_t k = point.termination & 0xFF, rest = point.termination >> 8; k; k--, rest >>= 8)
-                    slot[point.bytes - k] = static_cast<uint8_t>(rest);
+                    room[point.bytes - k] = static_cast<uint8_t>(rest);
                 coded += point.bytes - static_cast<uint32_t>(begin);
             }
             set_end(of, raw + coded, 0);

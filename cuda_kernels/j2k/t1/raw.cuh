@@ -12,7 +12,7 @@ constexpr int kTileRawWords = static_cast<int>(raw_words(2 * 32 * 32)),
 
 // Where a block's raw segments go.
 DEVICE uint8_t *raw_place(const Tier1Buffers &t1, const CodeBlock &b, const BlockCoding &coding) {
-    return t1.coded.slots + b.slot + slot_layout(b, coding).raw;
+    return t1.coded.codewords + b.room + room_layout(b, coding).raw;
 }
 
 struct NoSegments {};

@@ -23,8 +23,8 @@ struct alignas(16) PassCoder {
     uint32_t at, c, rest, unused;
 };
 
-// A batch of blocks. A (CX,D) symbol is a byte: context << 1 | decision. A block's symbols lie in its slot, and its
-// codeword takes their place: see slot_layout(). See BlockRecords.
+// A batch of blocks. A (CX,D) symbol is a byte: context << 1 | decision. A block's symbols lie in its room, and its
+// codeword takes their place: see room_layout(). See BlockRecords.
 struct Tier1Buffers {
     const CodeBlock *blocks;
     // pass_bytes: with the bypass alone of the last passes of segments; of passes that are always included, of the

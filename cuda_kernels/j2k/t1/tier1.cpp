@@ -12,14 +12,14 @@ bool is_bypass_alone(const BlockCoding &coding) { return coding.style == kBypass
 
 }  // namespace
 
-Tier1Memory::Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t slot_bytes)
+Tier1Memory::Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t room_bytes)
     : batch(batch) {
     const size_t blocks = batch.blocks, all_passes = blocks * static_cast<size_t>(batch.max_passes);
     const bool truncatable = batch.coding.truncatable, styled = batch.coding.style != 0;
     const auto make = [&](auto &array, size_t count) {
         array = std::remove_reference_t<decltype(array)>(device, std::max<size_t>(count, 1));
     };
-    make(slots, slot_bytes);
+    make(codewords, room_bytes);
     for (auto *array : {&planes, &passes}) make(*array, blocks);
     for (auto *array : {&symbols, &bytes, &order}) make(*array, blocks);
     for (auto *array : {&pass_ends, &pass_bytes}) make(*array, all_passes);
@@ -35,7 +35,7 @@ Tier1Memory::Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch
 
 Tier1Buffers Tier1Memory::buffers(const CodeBlock *blocks) const {
     return {.blocks = blocks,
-            .coded = {.slots = slots.data(),
+            .coded = {.codewords = codewords.data(),
                       .planes = planes.data(),
                       .passes = passes.data(),
                       .bytes = bytes.data(),
@@ -106,10 +106,10 @@ void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch
         launch(MqParams{input});
 }
 
-MqCoder::MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, uint64_t slot_bytes, const CodeBlock *blocks,
+MqCoder::MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, uint64_t room_bytes, const CodeBlock *blocks,
                  const PrecinctBand *bands, int lanes)
     : device_(std::move(device)),
-      memory_(device_, batch, slot_bytes),
+      memory_(device_, batch, room_bytes),
       t1_(memory_.buffers(blocks)),
       bands_(bands),
       lanes_(lanes) {}

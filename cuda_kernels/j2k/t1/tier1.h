@@ -24,11 +24,11 @@ inline Tier1Batch tier1_batch(size_t blocks, int max_passes, int width_log2, int
 
 // The buffers of tier-1 on a device. Those that the coding does not need are empty.
 struct Tier1Memory {
-    Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t slot_bytes);
+    Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t room_bytes);
     Tier1Buffers buffers(const CodeBlock *blocks) const;
 
     const Tier1Batch batch;
-    DeviceArray<uint8_t> slots, planes, passes, always_included;
+    DeviceArray<uint8_t> codewords, planes, passes, always_included;
     DeviceArray<uint32_t> symbols, bytes, pass_ends, pass_bytes, terminations, estimated_bytes, segment_begins, order;
     DeviceArray<int32_t> reductions;
     DeviceArray<PassCoder> pass_coders;
@@ -47,7 +47,7 @@ void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch
 class MqCoder : public BlockCoder {
   public:
     // blocks, bands: on the device; lanes: see code_symbols().
-    MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, uint64_t slot_bytes, const CodeBlock *blocks,
+    MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, uint64_t room_bytes, const CodeBlock *blocks,
             const PrecinctBand *bands, int lanes);
     void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) override;
     void code(Device::Stream stream) override;

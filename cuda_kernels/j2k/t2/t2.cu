@@ -263,7 +263,7 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     }
 }
 
-// Copies with a warp's lanes. Slots are aligned and have room behind what is copied; `to` is not, and has none.
+// Copies with a warp's lanes. Rooms are aligned and have room behind what is copied; `to` is not, and has none.
 DEVICE void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t size) {
     const uint32_t lane = static_cast<uint32_t>(lane_id());
     if (size <= 64) {
@@ -297,7 +297,7 @@ KERNEL(kTier2Threads, j2k_t2_gather, GatherParams)
     if (i >= t2.block_layer_count || !t2.bytes[i] || codestream_bytes(t2, p.out) > p.out.capacity) return;
     const BlockLayer own = block_layer(t2, i);
     copy_bytes(codeword_place(p, i, own.packet),
-               t2.coded.slots + t2.blocks[own.block].slot + layers_of(t2, own.block).bytes_before(own.packet.layer),
+               t2.coded.codewords + t2.blocks[own.block].room + layers_of(t2, own.block).bytes_before(own.packet.layer),
                t2.bytes[i]);
 }
 
@@ -308,7 +308,7 @@ KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
     const BlockLayer own = block_layer(t2, i);
     const CodeBlock &block = t2.blocks[own.block];
     uint8_t *to = codeword_place(p, i, own.packet);
-    const uint8_t *const slot = t2.coded.slots + block.slot, *mq = slot;
+    const uint8_t *const room = t2.coded.codewords + block.room, *mq = room;
     const LayerEnds ends = layers_of(t2, own.block);
     const uint32_t layer = own.packet.layer;
     const int passes = ends.passes_before(layer + 1);
@@ -316,7 +316,7 @@ KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
         copy_bytes(to, mq + ends.bytes_before(layer), t2.bytes[i]);
         return;
     }
-    const uint8_t *raw = mq + slot_layout(block, t2.coding).raw;
+    const uint8_t *raw = mq + room_layout(block, t2.coding).raw;
     const uint64_t first_pass = static_cast<uint64_t>(own.block) * t2.max_passes;
     const uint32_t *pass_bytes = t2.coded.pass_bytes + first_pass;
     uint32_t earlier = ends.bytes_before(layer);  // bytes from here on that earlier layers have
@@ -332,7 +332,7 @@ KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
             const int lane = find_first_set(rest);
             const uint32_t bytes = warp_shuffle(end, lane) - before, skipped = min_of(earlier, bytes);
             const bool in_raw = is_raw(t2.coding.style, first);
-            if (t2.coded.segment_begins && !in_raw) mq = slot + t2.coded.segment_begins[first_pass + from + lane];
+            if (t2.coded.segment_begins && !in_raw) mq = room + t2.coded.segment_begins[first_pass + from + lane];
             copy_bytes(to, (in_raw ? raw : mq) + skipped, bytes - skipped);
             to += bytes - skipped;
             raw += in_raw ? bytes : 0;

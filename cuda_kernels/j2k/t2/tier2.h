@@ -1,4 +1,4 @@
-// Tier-2 on a device: packet headers, and the codestream from codewords in their slots.
+// Tier-2 on a device: packet headers, and the codestream from codewords in their codewords.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <memory>

@@ -49,9 +49,9 @@ class CiboTier1 {
 class CiboCoder : public BlockCoder {
   public:
     // blocks, options.bands and options.budget: on the device.
-    CiboCoder(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t slot_bytes,
+    CiboCoder(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t room_bytes,
               const CodeBlock *blocks, const CiboTier1::Options &options)
-        : memory_(device, batch, slot_bytes),
+        : memory_(device, batch, room_bytes),
           t1_(memory_.buffers(blocks)),
           options_(options),
           other_(device),
