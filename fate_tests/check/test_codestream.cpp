@@ -201,7 +201,7 @@ START_TEST(geometry_follows_the_standards_formulas) {
         for (int q = 0; q < d.tiles_y; q++)
             for (int p = 0; p < d.tiles_x; p++)
                 for (const Blocks &packet : StandardTile(d, p, q).packets()) expected.push_back(packet);
-        ck_assert_uint_eq(g.packets.size(), expected.size());
+        EXPECT_EQ(g.packets.size(), expected.size());
         std::vector<int> owners(g.samples);
         for (size_t i = 0; i < expected.size(); i++) {
             const Packet &packet = g.packets[i];
@@ -247,12 +247,12 @@ START_TEST(main_headers_say_what_descriptions_have) {
         const size_t siz = segments.find(0xFF51)->second + 2;
         const int sizes[] = {d.x0 + d.width, d.y0 + d.height, d.x0,      d.y0,
                              d.tile_width,   d.tile_height,   d.tile_x0, d.tile_y0};
-        for (size_t i = 0; i < 8; i++) ck_assert_int_eq(number(siz + 4 * i), sizes[i]);
+        for (size_t i = 0; i < 8; i++) EXPECT_EQ(number(siz + 4 * i), sizes[i]);
         for (size_t c = 0; c < d.components.size(); c++) {
             const Component &k = d.components[c];
             EXPECT(bytes[siz + 34 + 3 * c] == k.depth - 1 + (k.is_signed ? 128 : 0), "component %zu", c);
         }
-        ck_assert_uint_eq(segments.count(0xFF53), d.coc.size());
+        EXPECT_EQ(segments.count(0xFF53), d.coc.size());
         for (auto [coc, end] = segments.equal_range(0xFF53); coc != end; ++coc) {
             const ComponentCoding &own = d.coc.at(bytes[coc->second]);
             EXPECT(bytes[coc->second + 2] == own.levels && bytes[coc->second + 3] == own.cblk_width_log2 - 2 &&
@@ -262,7 +262,7 @@ START_TEST(main_headers_say_what_descriptions_have) {
         for (auto [qcc, end] = segments.equal_range(0xFF5D); qcc != end; ++qcc)
             EXPECT(bytes[qcc->second + 1] >> 5 == d.quantisation[bytes[qcc->second]].guard_bits, "component %d",
                    bytes[qcc->second]);
-        ck_assert_uint_eq(segments.count(0xFF5E), d.region_shift(0) ? d.components.size() : 0);
+        EXPECT_EQ(segments.count(0xFF5E), d.region_shift(0) ? d.components.size() : 0);
     }
 }
 END_TEST

@@ -5,8 +5,8 @@
 
 namespace cudaenc::j2k {
 
-// A row of the tables of T.814 Annex C. rho: the significant samples; u_off: whether u > 0; e_k: the samples of which it
-// tells whether their exponents are U; e_1: those whose exponents are. A sample of the quad has a bit.
+// A row of the tables of T.814 Annex C. rho: the significant samples; u_off: whether u > 0; e_k: the samples of which
+// it tells whether their exponents are U; e_1: those whose exponents are. A sample of the quad has a bit.
 struct HtCodeword {
     uint8_t context, rho, u_off, e_k, e_1;
     uint8_t codeword, length;  // first bit lowest; in bits

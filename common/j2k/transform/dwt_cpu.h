@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "../codestream/tables.h"
-#include "quantiser.h"
 #include "dwt.h"
 #include "load.h"
+#include "quantiser.h"
 
 namespace cudaenc::j2k {
 

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "../../../common/h264/h264.h"
-#include "../../../common/j2k/encoder_tables.h"
 #include "../../../common/j2k/codestream/main_header.h"
+#include "../../../common/j2k/encoder_tables.h"
 #include "../../../common/mjpeg/headers.h"
 #include "input.h"
 
