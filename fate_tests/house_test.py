@@ -13,9 +13,9 @@ import include_graph
 TREE = {
     "common/cudaenc.h": "",
     "common/error.h": '#include "cudaenc.h"',
-    "common/j2k/slope.h": '#include "../error.h"',
-    "common/j2k/t1/block.h": '#include "../slope.h"',
-    "common/j2k/rate/hull.h": '#include "../t1/block.h"\n#include "../slope.h"',
+    "common/j2k/codestream/tables.h": '#include "../../error.h"',
+    "common/j2k/t1/block.h": '#include "../codestream/tables.h"',
+    "common/j2k/rate/hull.h": '#include "../t1/block.h"\n#include "../codestream/tables.h"',
     "common/j2k/j2k_cpu.cpp": '#include "rate/hull.h"\n#include "t1/block.h"',
     "cuda_kernels/device.cuh": '#include "../fate_tests/emu/emu.h"',
     "fate_tests/emu/emu.h": "",
@@ -47,8 +47,8 @@ class House(unittest.TestCase):
 class IncludeGraph(House):
     def setUp(self):
         super().setUp()
-        rooms = {"common/cudaenc.h": set(), "common": {"common/cudaenc.h"}, "common/j2k": {"common"},
-                 "common/j2k/t1": {"common/j2k"}, "common/j2k/rate": {"common/j2k/t1"},
+        rooms = {"common/cudaenc.h": set(), "common": {"common/cudaenc.h"}, "common/j2k/codestream": {"common"},
+                 "common/j2k/t1": {"common/j2k/codestream"}, "common/j2k/rate": {"common/j2k/t1"},
                  "common/j2k/j2k_cpu.cpp": {"common/j2k/rate"}, "cuda_kernels": set(), "libavcodec_ext": {"common/cudaenc.h"}}
         self.write(include_graph.DRAWING, include_graph.comment_of(include_graph.drawing(rooms)))
 
