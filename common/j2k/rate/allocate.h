@@ -184,7 +184,7 @@ CUDAENC_HD void revise_thresholds(RateAllocation &r, const uint32_t *bytes_at_or
                                                               static_cast<int64_t>(budget / 2048),
                                                           bytes));
         r.before[layer] = now;
-        if (lower >= choice.all_from) {  // points that are next, and alike, have no room together
+        if (lower >= threshold) {  // points that are next, and alike, have no room together
             r.choice[layer].small = choice.small / 2;
         } else if (lower == least && 2 * (bytes(least) - now.codewords) < spare) {  // there are too few
             r.choice[layer].small = min_of(choice.small, 1u << 28) * 4;
