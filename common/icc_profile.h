@@ -24,7 +24,8 @@ inline std::string icc_profile_left_out(const uint8_t *profile, size_t size, con
     std::string is(reinterpret_cast<const char *>(profile) + 16, 4);
     for (char &letter : is)
         if (letter < ' ' || letter > '~') letter = '?';
-    return line + format_string("its colour space is '%s', that of the samples '%s'", is.c_str(), color_space);
+    return line + format_string("its colour space is '%s', that of the samples '%s'%s", is.c_str(), color_space,
+                                is == "CMYK" ? ": they were converted, without the profile" : "");
 }
 
 // Whether it has curves alone, or a matrix and curves, but no tables (A2B0 to A2B2, ICC.1 9.2); of an input device

@@ -251,6 +251,12 @@ def check_metadata():
     make_tiff(folder / "cmyk.tif", photometric=5, samples=4)
     cmyk = run("tools/to_jp2.py told/jp2 told/cmyk.tif || ls told/jp2/cmyk.jp2")
     expect(cmyk.stderr.startswith("to_jp2.py: told/cmyk.tif: has samples of CMYK, which FFmpeg would convert\n") and cmyk.returncode, f"{cmyk.stdout}{cmyk.stderr}")
+    if shutil.which("exiftool"):
+        find = next(line.strip() for line in (ROOT / "docs/archives.md").read_text(encoding="utf-8").splitlines()
+                    if line.startswith("    exiftool") and line.endswith(" scans"))
+        (folder / "cmyk.jpg").write_bytes(b"\xff\xd8\xff\xc0" + struct.pack(">HBHHB", 20, 8, 8, 8, 4) + bytes((1, 17, 0, 2, 17, 0, 3, 17, 0, 4, 17, 0)) + b"\xff\xd9")
+        found = run(find.removesuffix("scans") + "told")
+        expect(sorted(found.stdout.split()) == ["told/cmyk.jpg", "told/cmyk.tif"], f"CMYK found: {found.stdout}{found.stderr}")
 
 
 def check_odd_sources():

@@ -219,6 +219,16 @@ static inline const AVFrameSideData *cudaenc_exif(const AVFrame *frame)
 #endif
 }
 
+/** Whether colours of a frame with alpha are multiplied by it; up to 8.0 frames do not tell. */
+static inline int cudaenc_is_premultiplied(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(60, 11, 100)
+    return frame->alpha_mode == AVALPHA_MODE_PREMULTIPLIED;
+#else
+    return 0;
+#endif
+}
+
 /** Side data of the stream, for frames without their own. */
 static inline const AVFrameSideData *
 cudaenc_stream_side_data(const AVCodecContext *avctx, enum AVFrameSideDataType type)

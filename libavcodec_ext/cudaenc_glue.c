@@ -320,6 +320,11 @@ static void warn_of_frame(AVCodecContext *avctx, FFCudaencContext *ctx, const AV
                "do not tell: containers may. Without -noautorotate ffmpeg turns them\n");
         ctx->matrix_warned = 1;
     }
+    if (!ctx->alpha_warned && cudaenc_is_premultiplied(frame)) {
+        av_log(avctx, AV_LOG_WARNING, "frames have premultiplied alpha, which packets do not tell: "
+               "-vf unpremultiply=inplace=1 makes it straight\n");
+        ctx->alpha_warned = 1;
+    }
 }
 
 static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *frame)

@@ -60,6 +60,7 @@ typedef struct FFCudaencContext {
     int roi_warned;
     int matrix_warned;
     int timecode_warned;
+    int alpha_warned;
 } FFCudaencContext;
 
 #define CUDAENC_OPTION_FLAGS (AV_OPT_FLAG_VIDEO_PARAM | AV_OPT_FLAG_ENCODING_PARAM)

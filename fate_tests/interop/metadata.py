@@ -260,7 +260,8 @@ def check_left_out(where):
     """What JP2 and JPEG have no place for is said, once, and the files are valid. What they have one for is kept."""
     third = struct.pack('>III4s4s4s', 200, 0, 0x02200000, b'mntr', b'RGB ', b'XYZ ').ljust(200, b'\0')
     for name, icc, gray, line in (('zeros', bytes(100), False, b'of 100 bytes is left out: its header alone has 128'),
-                                  ('RGB of gray', third, True, b"its colour space is 'RGB ', that of the samples 'GRAY'")):
+                                  ('RGB of gray', third, True, b"its colour space is 'RGB ', that of the samples 'GRAY'"),
+                                  ('CMYK', third[:16] + b'CMYK' + third[20:], False, b"of the samples 'RGB ': they were converted, without the profile")):
         source = where + '/left.png'
         with open(source, 'wb') as file:
             file.write(png(icc, gray))
@@ -270,6 +271,11 @@ def check_left_out(where):
             expect(said.count(line) == 1, f'{name}, {encoder}: {said.decode()}')
             if JPYLYZER and ending == 'jp2':
                 expect(('isValid', 'True') in validate(path), f'{name}: jpylyzer calls it invalid')
+    if b'alpha_mode' in run(FFMPEG, '-v', 'error', '-h', 'filter=setparams'):  # from 8.1 on
+        for mode, warned in ('premultiplied', 1), ('straight', 0):
+            said = run(FFMPEG, '-nostdin', '-y', '-v', 'warning', *picture('gbrap')[:-1], f'format=gbrap,setparams=alpha_mode={mode}', '-c:v', 'j2k_cuda',
+                       '-device', DEVICE, '-frames:v', '2', '-f', 'image2', '-update', '1', where + '/alpha.jp2')
+            expect(said.count(b'premultiplied alpha') == warned, f'{mode} alpha: {said.decode()}')
     tiff = b'II*\0' + struct.pack('<IH', 8, 3) + b''.join(struct.pack('<HHII', *entry) for entry in (
         (0x11A, 5, 1, 50), (0x11B, 5, 1, 58), (0x128, 3, 1, 2))) + struct.pack('<5I', 0, 300, 1, 600, 1)
     exif = b'Exif\0\0' + tiff
