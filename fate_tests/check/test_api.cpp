@@ -467,8 +467,8 @@ START_TEST(memory_is_checked_before_it_is_taken) {
             config.async_depth = 64;
             if (codec == CUDAENC_CODEC_J2K)  // more than any machine of today has
                 config.format = make_format(32768, 32768, 3, 16, false, CUDAENC_COLOR_RGB);
-            else if (available_host_memory() >> 37)
-                continue;
+            else if (spec.rfind("cuda", 0) == 0 || available_host_memory() >> 37)
+                continue;  // the machine may have that much
             CudaencSession *session;
             const auto begin = std::chrono::steady_clock::now();
             const int code = cudaenc_open(&session, &config);

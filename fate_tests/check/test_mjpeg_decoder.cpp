@@ -818,7 +818,8 @@ START_TEST(refusals) {
         changed[static_cast<size_t>(sof - packet.begin()) + at] = value;
         return changed;
     };
-    check_refused({}, CUDAENC_ERR_INVALID, "no SOI");
+    check_refused({}, CUDAENC_ERR_INVALID, "data NULL");
+    check_refused({0}, CUDAENC_ERR_INVALID, "no SOI");
     check_refused({'G', 'I', 'F'}, CUDAENC_ERR_INVALID, "no SOI");
     check_refused({0xFF, 0xD8, 0xFF, 0xD9}, CUDAENC_ERR_INVALID, "no scan");
     check_refused(with(1, 0xC5), CUDAENC_ERR_UNSUPPORTED, "hierarchical coding");
