@@ -224,7 +224,7 @@ $(call J2K_CUDA_ROI,layers,10:20:50:20,-layers 4)
 $(call J2K_CUDA_ROI,no-levels,10:20:50:20,-levels 0)
 # Profiles: of pictures with more than one precinct, and of few samples. Raw video has 25 frames a second.
 $(call J2K_CUDA,profile-cinema2k,mix,xyz12le,300x270,1,-profile cinema2k)
-$(call J2K_CUDA,profile-cinema2k-few,mix,xyz12le,61x34,3,-profile cinema2k -format jp2 -tile_width 4096 -tile_height 4096)
+$(call J2K_CUDA,profile-cinema2k-few,mix,xyz12le,61x34,3,-profile cinema2k -tile_width 4096 -tile_height 4096)
 $(call J2K_CUDA,profile-cinema2k-hfr,mix,xyz12le,300x270,1,-r 60 -frames:v 1 -profile cinema2k -hfr 1 -quality 100)
 $(call J2K_CUDA,profile-cinema2k-eye,mix,xyz12le,300x270,1,-r 48 -frames:v 1 -profile cinema2k -stereo 1 -quality 100)
 $(call J2K_CUDA,profile-cinema2k-filled,mix,xyz12le,61x34,2,-profile cinema2k -min_frame_bytes 70000)
