@@ -84,7 +84,7 @@ stages := $(check_sources:fate_tests/check/test_%.cpp=%)
 ifeq ($(filter $(T),$(stages)),)
 test:
 	@$(if $(T),echo "T=$(T) is no stage.";) echo "make test T=stage [CASE=name] [DEVICE=emu|cpu|cuda] [BENCH=1]; stages:"
-	@for stage in $(stages); do printf '  %-16s' $$stage; sed -n '1s|^// *||p' fate_tests/check/test_$$stage.cpp | sed 's/[.,:;] .*//; s/\.$$//'; done
+	@for stage in $(stages); do printf '  %-16s' $$stage; sed -n '2s|^// *||p' fate_tests/check/test_$$stage.cpp | sed 's/[.,:;] .*//; s/\.$$//'; done
 	@$(if $(T),exit 1)
 else
 test: deps

@@ -1,5 +1,5 @@
-// Structures of the C API across versions: struct_size says how much of one the caller's header knows.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Structures of the C API across versions: struct_size says how much of one the caller's header knows.
 #pragma once
 #include <algorithm>
 #include <cstddef>

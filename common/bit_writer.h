@@ -1,4 +1,5 @@
-// A writer of bits for the CPU. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A writer of bits for the CPU.
 #pragma once
 #include <algorithm>
 #include <cstddef>

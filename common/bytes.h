@@ -1,4 +1,5 @@
-// Bytes of headers, in network order. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Bytes of headers, in network order.
 #pragma once
 #include <cstdint>
 #include <cstring>

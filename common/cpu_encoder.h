@@ -1,4 +1,5 @@
-// The base of encoders on the CPU: a CPU pipeline with memory for packets. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The base of encoders on the CPU: a CPU pipeline with memory for packets.
 #pragma once
 #include "cpu_pipeline.h"
 #include "packet_pool.h"

@@ -1,5 +1,5 @@
-// The base of CPU pipelines: work in flight as tasks of a thread pool, errors, stage times.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The base of CPU pipelines: work in flight as tasks of a thread pool, errors, stage times.
 #pragma once
 #include <algorithm>
 #include <chrono>

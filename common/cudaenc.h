@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * cudaenc: GPU video codecs. The public C API; the only header that FFmpeg's glue and C programs include.
- * Copyright (c) 2026 the cudaenc developers. SPDX-License-Identifier: LGPL-2.1-or-later
+ * Copyright (c) 2026 the cudaenc developers.
  *
  * A session encodes frames of one format with one set of options. cudaenc_open() -> { cudaenc_submit() ->
  * cudaenc_receive() }* -> cudaenc_flush() -> cudaenc_receive() until CUDAENC_EOF -> cudaenc_close().

@@ -1,4 +1,5 @@
-// The C API of decoders: checks arguments, chooses the pipeline. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The C API of decoders: checks arguments, chooses the pipeline.
 #include <cstring>
 #include <utility>
 #include <vector>

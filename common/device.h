@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // A device that runs kernels: memory, streams, events, launches. CUDA implements it (cuda_kernels/cuda_device.cpp) and
 // the tests' emulator (fate_tests/emu). The host code of device pipelines runs unchanged on both.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
 #include <cstdint>

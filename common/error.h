@@ -1,5 +1,5 @@
-// Errors inside the library are exceptions; session.cpp turns them into codes of cudaenc.h.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Errors inside the library are exceptions; session.cpp turns them into codes of cudaenc.h.
 #pragma once
 #include <cstdarg>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// What EXIF data tell in the first directory of their TIFF structure (TIFF 6.0, section 2). Any bytes may be given.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What EXIF data tell in the first directory of their TIFF structure (TIFF 6.0, section 2). Any bytes may be given.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,5 @@
-// The usual formats by name, and what their planes take. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The usual formats by name, and what their planes take.
 #include <cstring>
 #include <string_view>
 

@@ -1,5 +1,5 @@
-// Maths that host and device share: functions marked CUDAENC_HD, tables marked CUDAENC_TABLE.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Maths that host and device share: functions marked CUDAENC_HD, tables marked CUDAENC_TABLE.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// How much of the host's memory a session may take. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How much of the host's memory a session may take.
 #pragma once
 #include <algorithm>
 #include <cinttypes>

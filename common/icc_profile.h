@@ -1,4 +1,5 @@
-// ICC profiles that come with frames. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// ICC profiles that come with frames.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The name by which a kernel's parameters find its code. Device compilers read this header too.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The name by which a kernel's parameters find its code. Device compilers read this header too.
 #pragma once
 #include <cstddef>
 

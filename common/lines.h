@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Memory that begins with a cache line: what is aligned in it lies in as few as can be. Large memory lies in huge pages
 // where the system has them: what goes through pictures by several rows at once meets many pages.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
 #include <new>

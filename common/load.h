@@ -1,4 +1,5 @@
-// Samples of all codecs' inputs: where they lie, and one of them. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Samples of all codecs' inputs: where they lie, and one of them.
 #pragma once
 #include <cstdint>
 

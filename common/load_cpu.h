@@ -1,4 +1,5 @@
-// load_sample() a row at a time. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// load_sample() a row at a time.
 #pragma once
 #include "load.h"
 

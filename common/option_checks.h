@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // What all codecs ask of options and formats. Each throws Error(CUDAENC_ERR_INVALID) with a line that names the option,
-// its value and what is allowed. SPDX-License-Identifier: LGPL-2.1-or-later
+// its value and what is allowed.
 #pragma once
 #include <string>
 

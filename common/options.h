@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Options as tables: a row has the name, text, default, range and named values of one option. Defaults and the checks
 // of single options come from it; checks that relate options are make_params()'s. fate_tests/interop/options.py holds
-// cudaenc.h and the glue to the tables, and writes those of the documents. SPDX-License-Identifier: LGPL-2.1-or-later
+// cudaenc.h and the glue to the tables, and writes those of the documents.
 #pragma once
 #include <bit>
 #include <cstdint>

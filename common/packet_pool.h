@@ -1,5 +1,5 @@
-// A pool of packet memory: pinned where a device downloads into it, the device's where packets stay, else plain.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// A pool of packet memory: pinned where a device downloads into it, the device's where packets stay, else plain.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
-// The interface of a codec's pipeline, in either direction: slots for work in flight, and the ring that hands them out.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The interface of a codec's pipeline, in either direction: slots for work in flight, and the ring that hands them out.
 #pragma once
 #include <memory>
 #include <span>

@@ -1,4 +1,5 @@
-// The planes of a picture, in host or device memory. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The planes of a picture, in host or device memory.
 #pragma once
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The C API of encoders: checks arguments, chooses the pipeline.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The C API of encoders: checks arguments, chooses the pipeline.
 #include <climits>
 #include <cstring>
 #include <memory>

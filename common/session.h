@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // What sessions of both directions share: the boundary of the C API, which makes codes of errors, and the choice of a
 // device.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
 #include <cstdio>

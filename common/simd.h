@@ -1,4 +1,5 @@
-// Loops that the compiler vectorises for several processors. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Loops that the compiler vectorises for several processors.
 #pragma once
 #include <cstdint>  // defines __GLIBC__
 

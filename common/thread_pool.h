@@ -1,5 +1,5 @@
-// The threads of the CPU device, shared by all frames in flight.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The threads of the CPU device, shared by all frames in flight.
 #pragma once
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
-// Vectors of the compiler. Functions that take them must be inlined (CUDAENC_CLONES, always_inline).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Vectors of the compiler. Functions that take them must be inlined (CUDAENC_CLONES, always_inline).
 #pragma once
 #pragma GCC diagnostic ignored "-Wpsabi"  // for calls that are not inlined
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Bits in words of 32, the first bit the highest. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Bits in words of 32, the first bit the highest.
 #pragma once
 #include "device.cuh"
 

@@ -1,5 +1,5 @@
-// The prefix sum from sizes to places, for data of variable length.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The prefix sum from sizes to places, for data of variable length.
 #include "compact_params.h"
 #include "device.cuh"
 #include "look_back.cuh"

@@ -1,4 +1,5 @@
-// The prefix sum of compact.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The prefix sum of compact.cu.
 #pragma once
 #include <cstddef>
 #include <cstdint>

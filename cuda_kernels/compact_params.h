@@ -1,4 +1,5 @@
-// Parameters of compact.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of compact.cu.
 #pragma once
 #include <cstdint>
 

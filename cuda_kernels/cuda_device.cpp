@@ -1,5 +1,5 @@
-// Device on the CUDA driver API. The driver is opened at run time, so that a program starts where there is none.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Device on the CUDA driver API. The driver is opened at run time, so that a program starts where there is none.
 #include <cstdarg>
 #include <map>
 #include <memory>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The device primitives of all kernels, three ways: nvcc, clang without a CUDA toolkit, and the emulator of the tests
-// (CUDAENC_EMU, g++). Kernels name no CUDA built-in. SPDX-License-Identifier: LGPL-2.1-or-later
+// (CUDAENC_EMU, g++). Kernels name no CUDA built-in.
 //
 // Thread-blocks are one-dimensional, of a multiple of 32 threads. All 32 lanes of a warp call its collectives at the
 // same place. All threads of a block reach every block_sync() and block_any(). The emulator reports violations.

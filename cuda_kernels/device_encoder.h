@@ -1,5 +1,5 @@
-// The base of encoders on a device: a device pipeline with the planes of frames and memory for packets.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The base of encoders on a device: a device pipeline with the planes of frames and memory for packets.
 #pragma once
 #include "../common/packet_pool.h"
 #include "../common/planes.h"

@@ -1,4 +1,5 @@
-// Objects that own what a device creates. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Objects that own what a device creates.
 #pragma once
 #include <algorithm>
 #include <cstddef>

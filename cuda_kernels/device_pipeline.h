@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The base of device pipelines: slots for work in flight, the work of a slot as a graph, downloads, errors, stage
-// times. SPDX-License-Identifier: LGPL-2.1-or-later
+// times.
 #pragma once
 #include <chrono>
 #include <exception>

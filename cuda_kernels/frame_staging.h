@@ -1,5 +1,5 @@
-// Frames in host memory that is not pinned, on their way to a device. The driver would copy them by one thread.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Frames in host memory that is not pinned, on their way to a device. The driver would copy them by one thread.
 #pragma once
 #include <array>
 #include <memory>

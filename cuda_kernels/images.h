@@ -1,4 +1,5 @@
-// The compiled kernels, which the build embeds in the library. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The compiled kernels, which the build embeds in the library.
 #pragma once
 #include <cstddef>
 

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Sums over the threads of a block, and over the thread-blocks before, while all of them run: decoupled look-back
 // (D. Merrill, M. Garland, "Single-pass parallel prefix scan with decoupled look-back", 2016).
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "device.cuh"
 

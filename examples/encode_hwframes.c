@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Encodes frames through libavcodec, in CUDA memory or in the host's: sends, receives, drains, and times packets.
  *   cc encode_hwframes.c -o encode_hwframes $(pkg-config --cflags --libs libavcodec libavutil)
- *   encode_hwframes j2k_cuda cuda|cpu OUT.j2c     25 frames of a moving gradient, one packet behind the other
- * SPDX-License-Identifier: LGPL-2.1-or-later */
+ *   encode_hwframes j2k_cuda cuda|cpu OUT.j2c     25 frames of a moving gradient, one packet behind the other */
 #include <libavcodec/avcodec.h>
 #include <libavutil/hwcontext.h>
 #include <libavutil/opt.h>

@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Encodes raw frames to JPEG 2000 and to JPEG at once: two sessions, each in a thread of its own.
  *   cc encode_planes.c -o encode_planes $(pkg-config --cflags --libs libcudaenc) -lpthread
- *   encode_planes IN.yuv yuvj420p WIDTH HEIGHT OUT [DEVICE]     makes OUT0000.jp2, OUT0000.jpg, OUT0001.jp2, ...
- * SPDX-License-Identifier: LGPL-2.1-or-later */
+ *   encode_planes IN.yuv yuvj420p WIDTH HEIGHT OUT [DEVICE]     makes OUT0000.jp2, OUT0000.jpg, OUT0001.jp2, ... */
 #include <cudaenc.h>
 #include <errno.h>
 #include <pthread.h>

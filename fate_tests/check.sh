@@ -1,9 +1,9 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # What `make check` runs, after it built everything; ends in one line, the sum: "N passed, N failed".
 # LONG=1 runs more at random. SEED: of what is random; steps have it in their names. Without it a commit has its own, so that
 # a check of it can be repeated, and a long run another one each time.
 # Environment: B and FATE, folders of what was built; SANITIZE, what it is instrumented for; MEDIA; JOBS
-# SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
 cd "$(dirname "$0")/.."
 logs=$B/check/logs

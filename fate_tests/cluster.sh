@@ -1,7 +1,8 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Slurm on this machine alone: segments of a clip as an array of jobs, one of which is killed and runs again. The joined
 # packets are those of one run. As root, with Debian's slurm-wlm and munge; its daemons end with the test.
-# Usage: cluster.sh FFMPEG_BUILD    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: cluster.sh FFMPEG_BUILD    Ends in a line "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fate=$PWD/${1:?usage: cluster.sh FFMPEG_BUILD}

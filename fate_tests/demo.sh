@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # The main job, shown: a clip becomes JPEG 2000 and JPEG, by these encoders and by FFmpeg's own at equal size; speed and PSNR
-# of each. Usage: demo.sh FOLDER_OF_FFMPEG FFMPEG_SOURCES OUTPUT_FOLDER [INPUT]   FRAMES=24 of them   SPDX-License-Identifier: LGPL-2.1-or-later
+# of each. Usage: demo.sh FOLDER_OF_FFMPEG FFMPEG_SOURCES OUTPUT_FOLDER [INPUT]   FRAMES=24 of them
 set -euo pipefail
 here=$(dirname "$0")
 ffmpeg="$1/ffmpeg -hide_banner -nostdin -y" ffprobe="$1/ffprobe -v error"

@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs our tests in FFmpeg's FATE harness on one device. Usage: fate.sh FFMPEG_BUILD DEVICE; JOBS=N tests at a time
-# Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Ends in a line "N passed, N failed".
 set -euo pipefail
 build=$1
 export CUDAENC_FATE_DEVICE=$2

@@ -1,7 +1,8 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # The recipe for several hosts, over ssh to this machine: two daemons stand for two hosts that share a folder. One dies with
 # its job, which runs again on the other. The joined packets are those of one run. As root, with openssh-server.
-# Usage: hosts.sh FFMPEG_BUILD    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: hosts.sh FFMPEG_BUILD    Ends in a line "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD fate=$PWD/${1:?usage: hosts.sh FFMPEG_BUILD} work=$PWD/build/check/hosts

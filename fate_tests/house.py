@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Rules that keep the house readable: functions of at most 120 lines, sentences of at most 40 words, links that lead
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Rules that keep the house readable: an SPDX tag as a file's own first line, functions of at most 120 lines, sentences of at most 40 words, links that lead
 somewhere, and a seam for block coders: what names the HT coder outside its own files is in the table of
 docs/adding-a-stage.md, at most seven files.
 
 Usage: house.py [ROOT]   Ends in "N passed, N failed".
 Functions are those of product, tests and examples, lambdas within them counted. Sentences and links are those of *.md here
-and below docs and python, sentences without code, headings and tables. SPDX-License-Identifier: LGPL-2.1-or-later
+and below docs and python, sentences without code, headings and tables.
 """
 import os
 import pathlib
@@ -15,6 +16,10 @@ import sys
 LONGEST_FUNCTION = 120  # lines
 LONGEST_SENTENCE = 40  # words
 PRODUCT, OTHERS = ("common", "cuda_kernels", "libavcodec_ext"), ("fate_tests", "examples")
+# Fragments and headers of earlier versions are as they were.
+TAG, UNTAGGED = "SPDX-License-Identifier: LGPL-2.1-or-later", ("patches/extras", "fate_tests/library/headers", "fate_tests/ref")
+SOURCES = (".h", ".c", ".cpp", ".cu", ".cuh")
+ROOMS = PRODUCT + OTHERS + (".ci", "make", "patches", "python", "tools", "docs/examples")
 MOST_CODER_FILES = 7  # that name a block coder, beside its own
 CODER = re.compile(r"\b(?:kHt\w*|\w*J2K_HT|HtCoder|code_ht_blocks)\b|\bht\b(?=[ |\"])|\bht_\w+\.h\b")
 CODER_TABLE, CODER_ROW = "| file | what it has for the coder |", re.compile(r"\| `([^`]+)` \|")
@@ -109,13 +114,29 @@ def coder_files(root, files):
 
 
 def sources(root, rooms):
-    return sorted(p for room in rooms for p in (root / room).rglob("*") if p.suffix in (".h", ".c", ".cpp", ".cu", ".cuh"))
+    return sorted(p for room in rooms for p in (root / room).rglob("*") if p.suffix in SOURCES)
+
+
+def untagged(root):
+    """Files without the tag as their first line, or behind #!, and how many were read."""
+    files = [root / "Makefile"] * (root / "Makefile").exists() + sorted(
+        p for room in ROOMS for p in (root / room).rglob("*") if p.is_file() and p.suffix in SOURCES + (".py", ".sh", ".mk", ".mak")
+        and not str(p.relative_to(root)).startswith(UNTAGGED))
+    wrong = []
+    for path in files:
+        lines = path.read_text(encoding="utf-8").splitlines() + ["", ""]
+        at = 1 if lines[0].startswith("#!") else 0
+        if lines[at] not in ("// " + TAG, "# " + TAG, "/* " + TAG + " */"):
+            wrong.append(f"{path.relative_to(root)}:{at + 1}: is not the SPDX tag alone: {lines[at][:60]}")
+    return wrong, len(files)
 
 
 def main(root):
     root = pathlib.Path(root).resolve()
     wrong = coder_files(root, sources(root, PRODUCT))
-    checked = max(len(wrong), 1)
+    tags, files = untagged(root)
+    wrong += tags
+    checked = max(len(wrong) - len(tags), 1) + files
     for path in sources(root, PRODUCT + OTHERS):
         for head, line, lines in functions(path.read_text(encoding="utf-8")):
             checked += 1

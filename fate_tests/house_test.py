@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The tools that keep the house find what they look for, in trees made for it. SPDX-License-Identifier: LGPL-2.1-or-later"""
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The tools that keep the house find what they look for, in trees made for it."""
 import contextlib
 import io
 import pathlib
@@ -35,7 +36,8 @@ class House(unittest.TestCase):
     def write(self, file, text):
         path = pathlib.Path(self.root, file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n", encoding="utf-8")
+        tag = "// " + house.TAG + "\n" if path.suffix in house.SOURCES else ""
+        path.write_text(tag + text + "\n", encoding="utf-8")
 
     def run_tool(self, main, *arguments):
         """What it prints; self.status is what it returns."""
@@ -62,7 +64,7 @@ class IncludeGraph(House):
 
     def test_an_arrow_upwards(self):
         self.write("common/j2k/t1/block.h", '#include "../rate/hull.h"')
-        self.expect("block.h:1: includes ../rate/hull.h, but common/j2k/t1 does not stand on common/j2k/rate")
+        self.expect("block.h:2: includes ../rate/hull.h, but common/j2k/t1 does not stand on common/j2k/rate")
         self.expect("a circle of rooms: common/j2k/rate -> common/j2k/t1 -> common/j2k/rate")
 
     def test_a_circle_of_files(self):
@@ -80,7 +82,7 @@ class IncludeGraph(House):
 
     def test_a_cuda_header_in_common(self):
         self.write("common/error.h", '#include "cudaenc.h"\n# include <cuda.h>')
-        self.expect("common/error.h:2: cuda.h is for cuda_kernels only")
+        self.expect("common/error.h:3: cuda.h is for cuda_kernels only")
 
     def test_a_room_without_a_rule(self):
         self.write("common/j2k/ht/mel.h", "")
@@ -111,8 +113,22 @@ class Lengths(House):
         self.write("common/long.h", "struct A : B {\n" + "    int x;\n" * 200 +
                    self.function(121, "void f() const override {") + "};")
         self.write("fate_tests/check/long.cpp", self.function(121, "START_TEST(f) {"))
-        self.expect("cuda_kernels/long.cu:1: 121 lines", "libavcodec_ext/long.c:212: 121 lines",
-                    "common/long.h:202: 121 lines", "fate_tests/check/long.cpp:1: 121 lines")
+        self.expect("cuda_kernels/long.cu:2: 121 lines", "libavcodec_ext/long.c:213: 121 lines",
+                    "common/long.h:203: 121 lines", "fate_tests/check/long.cpp:2: 121 lines")
+
+    def test_tags(self):
+        def overwrite(file, text):
+            self.write(file, "")
+            pathlib.Path(self.root, file).write_text(text, encoding="utf-8")
+        overwrite("tools/a.py", f"#!/usr/bin/env python3\n# {house.TAG}\n")
+        overwrite("examples/a.c", f"/* {house.TAG} */\n")
+        overwrite("make/a.mk", f"# {house.TAG}\n")
+        self.expect()
+        overwrite("common/late.h", f"// A stage. {house.TAG}\n")
+        overwrite("tools/b.sh", f"#!/bin/sh\n# A tool.\n# {house.TAG}\n")
+        overwrite("make/none.mk", "a: b\n")
+        self.expect("common/late.h:1: is not the SPDX tag alone", "tools/b.sh:2: is not the SPDX tag alone",
+                    "make/none.mk:1: is not the SPDX tag alone")
 
     def test_sentences(self):
         words = ("word " * 40).strip()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Who includes whom. Checks it against RULES, or draws docs/include-graph.svg (by Graphviz).
 
 Usage: include_graph.py [--draw] [ROOT]
 Fails on an include that RULES does not allow, on a circle of files or of rooms, and on a drawing that is out of date.
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import os
 import pathlib

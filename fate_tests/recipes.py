@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Executes the commands of docs/recipes.md, each block by bash in one folder, and looks at what they left.
 
-Usage: recipes.py FFMPEG_BUILD    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+Usage: recipes.py FFMPEG_BUILD    Ends in a line "N passed, N failed".
 """
 import os
 import pathlib

@@ -1,4 +1,5 @@
-"""For tests in Python: counts what passes and fails, as tally.sh does. SPDX-License-Identifier: LGPL-2.1-or-later"""
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""For tests in Python: counts what passes and fails, as tally.sh does."""
 import sys
 
 _counts = {True: 0, False: 0}

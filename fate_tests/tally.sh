@@ -1,5 +1,6 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # For tests in shell: counts what passes and fails. A test ends in: echo "$passed passed, $failed failed". check() wants a
-# folder in `work`. SPDX-License-Identifier: LGPL-2.1-or-later
+# folder in `work`.
 # shellcheck shell=bash disable=SC2034,SC2154 # who sources this uses the counts and has the folder
 passed=0 failed=0
 

@@ -1,7 +1,8 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # FFmpeg's branches: each takes the codecs in and gives them back, its patches apply, and a minimal build without a warning
 # makes the streams of all references, and MXF that says what is in them. Usage: versions.sh BRANCH...   MAKE=make
-# Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Ends in a line "N passed, N failed".
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 make=${MAKE:-make}

@@ -1,8 +1,7 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * H.264 encoder with CAVLC on CUDA
  * Copyright (c) 2026 the cudaenc developers
- *
- * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * This file is part of cudaenc and is built as a part of FFmpeg.
  *

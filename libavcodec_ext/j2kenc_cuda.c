@@ -1,8 +1,7 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * JPEG 2000 encoder on CUDA
  * Copyright (c) 2026 the cudaenc developers
- *
- * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * This file is part of cudaenc and is built as a part of FFmpeg.
  *

@@ -1,6 +1,5 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Resolves cudaenc_compat.h for one FFmpeg: what a maintainer of that branch would have written.
-
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import glob
 import re

@@ -1,4 +1,5 @@
-"""Optional hooks beyond the codecs: what FFmpeg says of JPEG 2000, and of options. SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Optional hooks beyond the codecs: what FFmpeg says of JPEG 2000, and of options.
 
   mxfenc.c   descriptors and the label of the essence follow the codestream, also of packed and of CUDA frames; RGB and
              XYZ have the RGBA descriptor; of JP2 files the codestream becomes essence

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """What makes an FFmpeg tree know the codecs, and how it goes in and out again.
 
 Usage: hooks.py [--branch | --dry-run | --undo | --link] [--codecs-only] TREE
@@ -7,7 +8,7 @@ Lines go into the lists of FFmpeg's own files; the glue, the tests and their ref
 --link links to them. --branch prints which FFmpeg it is. All of it goes in, or nothing: where a list is not found, one
 line says which. A second run changes nothing. What went in is noted in TREE/.cudaenc, which --undo reads. A file of ours
 that was edited there is kept: --undo says so, and a second run refuses. --codecs-only leaves out what is optional, see
-extras.py; of it, what a tree has no place for is left out with a warning. SPDX-License-Identifier: LGPL-2.1-or-later
+extras.py; of it, what a tree has no place for is left out with a warning.
 """
 import glob
 import hashlib

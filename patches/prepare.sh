@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes FFmpeg source trees that have the codecs.   SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Makes FFmpeg source trees that have the codecs.
 #
 #   patches/prepare.sh BRANCH
 #       Lays into build/src: ffmpeg-BRANCH, which sees our sources through links, and ffnvcodec, the headers of NVIDIA's

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes patches for `git am`, from what hooks.py says and an FFmpeg tree, with the codecs in it or without.
 
 Usage: series.py [--author="NAME <ADDRESS>"] fork|upstream TREE FOLDER
@@ -7,7 +8,7 @@ Usage: series.py [--author="NAME <ADDRESS>"] fork|upstream TREE FOLDER
   upstream  what FFmpeg itself would review: a patch a codec, each with its documentation, a version bump and the rates
             that docs/benchmarks.md has; without conditions on other versions, and without the references
 
-The same tree gives the same patches. SPDX-License-Identifier: LGPL-2.1-or-later
+The same tree gives the same patches.
 """
 import os
 import re

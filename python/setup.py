@@ -1,4 +1,5 @@
-"""Puts the declarations of cudaenc.h and the shared library into the package. SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Puts the declarations of cudaenc.h and the shared library into the package.
 
 CUDAENC_LIBRARY names the library, also when a program runs. Without it that of `make lib` is taken; where there is none, the package opens the
 system's libcudaenc.so.0.

@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Makes Debian packages of what was built: libcudaenc0, libcudaenc-dev, and ffmpeg-cudaenc, whose programs stand beside the
-# distribution's. Usage: deb.sh BUILD OUTPUT    The same files give the same packages. SPDX-License-Identifier: LGPL-2.1-or-later
+# distribution's. Usage: deb.sh BUILD OUTPUT    The same files give the same packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$PWD/${1:?usage: deb.sh BUILD OUTPUT}

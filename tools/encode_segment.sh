@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Encodes some frames of a clip to files, one a frame, that are named by the frame's number in the clip. Pictures are
 # independent, so segments may be encoded anywhere, at a time, and again: a segment is whole or not there. The last one may
 # have fewer frames. Frames are known by their timestamps, so the frame rate may vary: a scan of the clip's packets lists
@@ -6,7 +7,6 @@
 # Usage: encode_segment.sh INPUT FIRST COUNT FOLDER ENDING OPTION...    ENDING: j2c, jp2 or jpg
 # Environment: FFMPEG, FFPROBE: programs; INPUT_OPTIONS: what stands before -i, such as "-hwaccel cuda -hwaccel_output_format cuda";
 # FRAMES: how many frames the clip has, for containers that do not tell
-# SPDX-License-Identifier: LGPL-2.1-or-later
 set -eu
 [ $# -ge 6 ] || { echo "usage: encode_segment.sh INPUT FIRST COUNT FOLDER ENDING OPTION..." >&2; exit 2; }
 input=$1 first=$2 count=$3 folder=$4 ending=$5

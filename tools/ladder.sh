@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # What qualities cost and give: bits per pixel, PSNR, SSIM and VMAF of a picture or of a clip's first frames, as a table in
-# Markdown. Usage: ladder.sh j2k_cuda|mjpeg_cuda FILE...   SPDX-License-Identifier: LGPL-2.1-or-later
+# Markdown. Usage: ladder.sh j2k_cuda|mjpeg_cuda FILE...
 # Environment: QUALITIES='60 70 80 90 95'; FRAMES=3; OPTIONS: more options of the encoder; VMAF: an ffmpeg with libvmaf, which
 # need not have our encoders. Without one the column is empty. PSNR and SSIM are of the source's pixel format, VMAF of 4:2:0.
 set -euo pipefail

@@ -1,4 +1,5 @@
-"""What TIFF, PNG and JPEG files tell beside samples, and how a JP2 or JPH file tells it. SPDX-License-Identifier: LGPL-2.1-or-later"""
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What TIFF, PNG and JPEG files tell beside samples, and how a JP2 or JPH file tells it."""
 import dataclasses
 import fractions
 import io

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Picture files to JP2 files of the same names, sizes, depths, ICC profiles and metadata, by ffmpeg with j2k_cuda.
 
 Usage: to_jp2.py [--ffmpeg PATH] [--verify] OUTPUT_FOLDER FILE... [-- OPTION...]
@@ -8,7 +9,7 @@ With -cblk_style ht they are JPH files. Options that make bare codestreams are r
 --verify decodes each file and compares size, pixels and metadata with the source's, of files that exist too. A file gets
 its name when it is whole, with --verify when it is right. One that exists is kept.
 Of TIFF, PNG and JPEG the files keep resolution, EXIF with its orientation, XMP and IPTC; a line tells what they cannot keep.
-Files of several pictures, and samples of CMYK and floats, are refused. SPDX-License-Identifier: LGPL-2.1-or-later
+Files of several pictures, and samples of CMYK and floats, are refused.
 """
 import argparse
 import collections

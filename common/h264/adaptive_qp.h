@@ -1,5 +1,5 @@
-// Adaptive quantisation: smooth macroblocks, where errors are visible, get a lower QP; and mb_qp_delta.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Adaptive quantisation: smooth macroblocks, where errors are visible, get a lower QP; and mb_qp_delta.
 #pragma once
 #include <cstdint>
 

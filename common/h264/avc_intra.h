@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // AVC-Intra of Panasonic (SMPTE RP 2027) and XAVC Intra of Sony: pictures of one size in bytes each, with fixed
-// parameter sets. SPDX-License-Identifier: LGPL-2.1-or-later
+// parameter sets.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,5 @@
-// Blocks by vectors: transforms with quantisation, bits and reconstruction.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Blocks by vectors: transforms with quantisation, bits and reconstruction.
 #pragma once
 #include <cstddef>
 #include <cstdint>

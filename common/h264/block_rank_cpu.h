@@ -1,4 +1,5 @@
-// Predictions of blocks by vectors, and their ranks. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Predictions of blocks by vectors, and their ranks.
 #pragma once
 #include "block_cpu.h"
 

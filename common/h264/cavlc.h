@@ -1,5 +1,5 @@
-// CAVLC of a block of levels (H.264, 9.2), written or only counted.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// CAVLC of a block of levels (H.264, 9.2), written or only counted.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// macroblock_layer() (H.264, 7.3.5) of macroblocks in memory, on the host. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// macroblock_layer() (H.264, 7.3.5) of macroblocks in memory, on the host.
 #pragma once
 #include <array>
 #include <cstdint>

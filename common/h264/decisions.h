@@ -1,4 +1,5 @@
-// What the intra coders decide by. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the intra coders decide by.
 #pragma once
 #include <cstdint>
 

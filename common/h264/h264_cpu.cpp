@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // H.264 on the CPU, top to bottom: samples to macroblocks and levels, at the QP of the rate control -> CAVLC, NAL units
-// -> packet. It is also the oracle: the device pipeline gives the same bytes. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// -> packet. It is also the oracle: the device pipeline gives the same bytes.
 #include <algorithm>
 
 #include "../lines.h"

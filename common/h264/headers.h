@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Parameter sets, slice headers, SEI and other NAL units around the slices (H.264, 7.3, Annexes D and E). Functions
-// that return bytes give a whole NAL unit of a byte stream. SPDX-License-Identifier: LGPL-2.1-or-later
+// that return bytes give a whole NAL unit of a byte stream.
 #pragma once
 #include <cstdint>
 #include <optional>

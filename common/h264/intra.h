@@ -1,4 +1,5 @@
-// Intra prediction (H.264, 8.3). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Intra prediction (H.264, 8.3).
 #pragma once
 #include <algorithm>
 #include <cstddef>

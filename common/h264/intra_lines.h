@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Directional intra prediction as a look-up (H.264, 8.3.1.2 and 8.3.2.2): the neighbours of an NxN block in a line,
 // from the lowest on the left over the corner to the last above right, and that line filtered by two and by three taps.
-// Each sample of each mode is one of these values. SPDX-License-Identifier: LGPL-2.1-or-later
+// Each sample of each mode is one of these values.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Modes of intra prediction, and which neighbours they need (H.264, 8.3). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Modes of intra prediction, and which neighbours they need (H.264, 8.3).
 #pragma once
 #include <cstdint>
 

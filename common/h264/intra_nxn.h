@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Intra prediction of 4x4 and 8x8 blocks (H.264, 8.3.1.2 and 8.3.2.2) by vectors. A directional mode is a line of
 // filtered neighbours; each row of its prediction begins one, two or four samples along that line.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Intra 16x16 and chroma of macroblocks side by side. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Intra 16x16 and chroma of macroblocks side by side.
 // No includes: see lane_coder.h.
 #pragma once
 

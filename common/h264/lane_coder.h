@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The coder of macroblocks side by side, which is compiled for several levels of x86-64 and numbers of lanes, a file
 // each: CUDAENC_LANE_LEVEL is 4 or 3, where the compiler's intrinsics of it are there, or 0; CUDAENC_LANES is 32 with
-// level 4, or 16. A stage has a file, lane_*.h, without includes. SPDX-License-Identifier: LGPL-2.1-or-later
+// level 4, or 16. A stage has a file, lane_*.h, without includes.
 #pragma once
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,5 @@
-// Intra prediction of macroblocks side by side (H.264, 8.3). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Intra prediction of macroblocks side by side (H.264, 8.3).
 // No includes: see lane_coder.h.
 #pragma once
 

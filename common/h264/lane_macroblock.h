@@ -1,4 +1,5 @@
-// A macroblock of each lane while it is coded. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A macroblock of each lane while it is coded.
 // No includes: see lane_coder.h.
 #pragma once
 

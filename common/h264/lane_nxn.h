@@ -1,5 +1,5 @@
-// Intra 4x4 and 8x8 of macroblocks side by side: a block of each, with the mode of the least estimated cost.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Intra 4x4 and 8x8 of macroblocks side by side: a block of each, with the mode of the least estimated cost.
 // No includes: see lane_coder.h.
 #pragma once
 

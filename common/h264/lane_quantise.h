@@ -1,5 +1,5 @@
-// Transforms, quantisation and reconstruction of macroblocks side by side (H.264, 8.5, inverted).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Transforms, quantisation and reconstruction of macroblocks side by side (H.264, 8.5, inverted).
 // No includes: see lane_coder.h.
 #pragma once
 

@@ -1,5 +1,5 @@
-// SATDs of macroblocks side by side, and the modes they make likely: see rank_4x4() and LikelyModes.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// SATDs of macroblocks side by side, and the modes they make likely: see rank_4x4() and LikelyModes.
 // No includes: see lane_coder.h.
 #pragma once
 

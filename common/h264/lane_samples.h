@@ -1,4 +1,5 @@
-// Samples of macroblocks side by side, from and to planes. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Samples of macroblocks side by side, from and to planes.
 // No includes: see lane_coder.h.
 #pragma once
 

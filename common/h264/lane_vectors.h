@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The vectors of lane_coder.h. A lane is a macroblock. Wide: numbers of 32 bits, those of even and of odd lanes. Row:
-// 16 numbers of one lane. SPDX-License-Identifier: LGPL-2.1-or-later
+// 16 numbers of one lane.
 // No includes: see lane_coder.h.
 #pragma once
 

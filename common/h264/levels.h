@@ -1,4 +1,5 @@
-// The limits of levels (H.264, Annex A). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The limits of levels (H.264, Annex A).
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The interface from the intra pipeline to the CAVLC coder (H.264, 7.3.5), the same on host and device: an array of
 // Macroblock and one of levels, both in the order of macroblock addresses.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// The intra coder of a macroblock: type, modes, levels, reconstruction. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The intra coder of a macroblock: type, modes, levels, reconstruction.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Macroblocks side by side, for any processor, and the choice of a level.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Macroblocks side by side, for any processor, and the choice of a level.
 #include "macroblock_lanes.h"
 
 #include <span>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Macroblocks side by side, a lane of the vectors each: kAllTypes. No lane waits for another one's samples, so nothing
-// is shuffled. SPDX-License-Identifier: LGPL-2.1-or-later
+// is shuffled.
 #pragma once
 #include <memory>
 #include <span>

@@ -1,4 +1,5 @@
-// Macroblocks side by side, for level 3 of x86-64. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Macroblocks side by side, for level 3 of x86-64.
 #include "../simd.h"
 
 #ifdef CUDAENC_LEVELS

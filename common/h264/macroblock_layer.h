@@ -1,5 +1,5 @@
-// The macroblock layer (H.264, 7.3.5): coded blocks, their neighbours, the bits.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The macroblock layer (H.264, 7.3.5): coded blocks, their neighbours, the bits.
 #pragma once
 #include <cstdint>
 

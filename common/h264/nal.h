@@ -1,4 +1,5 @@
-// NAL units as a byte stream (H.264, 7.4.1.1, Annex B). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// NAL units as a byte stream (H.264, 7.4.1.1, Annex B).
 #pragma once
 #include <bit>
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Which levels of a block in memory are nonzero, by vectors. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Which levels of a block in memory are nonzero, by vectors.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Validated options of H.264 coding, and what follows from them. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Validated options of H.264 coding, and what follows from them.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The intra pipeline on the CPU: samples to macroblocks, levels and the reconstruction (H.264, 8.3 and 8.5, inverted).
-// Its decisions do not depend on the number of threads. SPDX-License-Identifier: LGPL-2.1-or-later
+// Its decisions do not depend on the number of threads.
 #pragma once
 #include <atomic>
 #include <cstddef>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // What all pipelines of H.264 share around the slices of a picture: NAL units before and after them, slice headers, and
-// the QP of the rate control. SPDX-License-Identifier: LGPL-2.1-or-later
+// the QP of the rate control.
 #pragma once
 #include <deque>
 #include <optional>

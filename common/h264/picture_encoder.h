@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // What both pipelines of H.264 share: the intra pipeline on CPU threads, at the QPs of the rate control, and packets
-// around the slices. Derived classes code the slices. SPDX-License-Identifier: LGPL-2.1-or-later
+// around the slices. Derived classes code the slices.
 #pragma once
 #include <array>
 #include <memory>

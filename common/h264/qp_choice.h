@@ -1,4 +1,5 @@
-// Quantisers and Lagrange multipliers by QP. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Quantisers and Lagrange multipliers by QP.
 #pragma once
 #include <array>
 #include <cstdint>

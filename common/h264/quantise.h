@@ -1,5 +1,5 @@
-// Quantisation and scaling (H.264, 8.5.8 to 8.5.13); QP' includes QpBdOffset.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Quantisation and scaling (H.264, 8.5.8 to 8.5.13); QP' includes QpBdOffset.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The likely modes of blocks: of Intra 4x4 and 8x8, ranked on source samples. So all blocks of a picture are ranked at
-// once. SPDX-License-Identifier: LGPL-2.1-or-later
+// once.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Rate control: the QP of each picture, in order, from the sizes of those before. It uses integers, and sizes that are
 // known before slices are coded, so that its choices depend neither on threads nor on frames in flight.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Slices coded on the CPU. It is also the oracle: the device gives the same bytes.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Slices coded on the CPU. It is also the oracle: the device gives the same bytes.
 #pragma once
 #include <cstdint>
 #include <span>

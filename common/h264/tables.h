@@ -1,4 +1,5 @@
-// Tables of CAVLC and of the macroblock layer (H.264, clause 9). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Tables of CAVLC and of the macroblock layer (H.264, clause 9).
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Integer transforms (H.264, 8.5.10 to 8.5.13) of a line; T is int32_t, or a vector for as many lines.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Integer transforms (H.264, 8.5.10 to 8.5.13) of a line; T is int32_t, or a vector for as many lines.
 #pragma once
 #include "../hd.h"
 

@@ -1,5 +1,5 @@
-// The block coders as parameters, geometry and headers know them; t1 has the coders themselves.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The block coders as parameters, geometry and headers know them; t1 has the coders themselves.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// What common decoders get wrong. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What common decoders get wrong.
 #pragma once
 #include <string>
 

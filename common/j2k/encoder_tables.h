@@ -1,4 +1,5 @@
-// What an encoder's options add to the geometry of a codestream. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What an encoder's options add to the geometry of a codestream.
 #pragma once
 #include "codestream/geometry.h"
 #include "params.h"

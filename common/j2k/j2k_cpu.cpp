@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG 2000 on the CPU, top to bottom: load, component transform, wavelet transform and quantisation -> tier-1 ->
-// tier-2. It is also the oracle: the device pipeline gives the same bytes. SPDX-License-Identifier: LGPL-2.1-or-later
+// tier-2. It is also the oracle: the device pipeline gives the same bytes.
 #include <algorithm>
 #include <array>
 #include <cstring>

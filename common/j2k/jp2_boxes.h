@@ -1,4 +1,5 @@
-// The boxes of a JP2 file (T.800 Annex I). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The boxes of a JP2 file (T.800 Annex I).
 #pragma once
 #include <cstdint>
 #include <string>

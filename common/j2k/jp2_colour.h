@@ -1,4 +1,5 @@
-// What the colour specification box of a JP2 file says (T.800 I.5.3.3). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the colour specification box of a JP2 file says (T.800 I.5.3.3).
 #pragma once
 #include <cstdint>
 #include <string>

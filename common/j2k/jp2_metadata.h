@@ -1,5 +1,5 @@
-// What frames bring along for boxes of a JP2 file: the identifiers of uuid boxes (T.800 I.7.2), and copies of it.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What frames bring along for boxes of a JP2 file: the identifiers of uuid boxes (T.800 I.7.2), and copies of it.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Validated options of JPEG 2000 coding: the description of a codestream, and how it is made.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Validated options of JPEG 2000 coding: the description of a codestream, and how it is made.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // What options stand for that are left open, before formats and strict profiles (profile.h) are looked at. Profiles of
-// libraries and of DICOM are such presets. SPDX-License-Identifier: LGPL-2.1-or-later
+// libraries and of DICOM are such presets.
 #pragma once
 #include "../cudaenc.h"
 

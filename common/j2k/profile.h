@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Strict profiles, those of cinema, IMF and broadcast: what the codestreams of an application leave no choice about.
 // The rules and where they stand are listed in docs/encoders.md. presets.h has the other profiles.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The quantisers of sub-bands (T.800 E.1): exponents and steps from the filters' norms, and what a step weighs in the
-// picture's squared error. SPDX-License-Identifier: LGPL-2.1-or-later
+// picture's squared error.
 #pragma once
 #include "params.h"
 

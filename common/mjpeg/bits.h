@@ -1,5 +1,5 @@
-// Entropy-coded data on the CPU: runs of bits to bytes with stuffed zeros (T.81 B.1.1.5, F.1.2.3).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Entropy-coded data on the CPU: runs of bits to bytes with stuffed zeros (T.81 B.1.1.5, F.1.2.3).
 #pragma once
 #include <bit>
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Rows of blocks by vectors: forward DCT, quantisation, colours. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Rows of blocks by vectors: forward DCT, quantisation, colours.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The coded data of a scan on the CPU: segments between restart markers, without stuffed zeros.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The coded data of a scan on the CPU: segments between restart markers, without stuffed zeros.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// RGB to full-range YCbCr (ITU-T T.871 clause 7). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// RGB to full-range YCbCr (ITU-T T.871 clause 7).
 #pragma once
 #include <cstdint>
 

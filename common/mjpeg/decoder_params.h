@@ -1,5 +1,5 @@
-// What decoders derive from a stream: the planes that they fill, the blocks of a scan, its tables.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What decoders derive from a stream: the planes that they fill, the blocks of a scan, its tables.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,5 @@
-// Entropy decoding on the CPU (T.81 F.2.2). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Entropy decoding on the CPU (T.81 F.2.2).
 #pragma once
 #include <bit>
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Streams of 12 bits with a DCT, sequential and progressive, on CPU threads. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Streams of 12 bits with a DCT, sequential and progressive, on CPU threads.
 #pragma once
 #include <string>
 

@@ -1,4 +1,5 @@
-// The forward DCT of 8x8 blocks (T.81 A.3.3), in integers. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The forward DCT of 8x8 blocks (T.81 A.3.3), in integers.
 #pragma once
 #include <cstdint>
 

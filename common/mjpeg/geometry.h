@@ -1,4 +1,5 @@
-// Blocks and MCUs (T.81 A.2). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Blocks and MCUs (T.81 A.2).
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// Marker segments (T.81 Annex B, ITU-T T.871). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Marker segments (T.81 Annex B, ITU-T T.871).
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Huffman coding of quantised blocks (T.81 F.1.2), and optimal tables (Annex K.2).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Huffman coding of quantised blocks (T.81 F.1.2), and optimal tables (Annex K.2).
 #pragma once
 #include <cstdint>
 

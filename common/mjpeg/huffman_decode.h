@@ -1,4 +1,5 @@
-// Huffman decoding (T.81 F.2.2): a symbol is a look-up and a step. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Huffman decoding (T.81 F.2.2): a symbol is a look-up and a step.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The inverse DCT of 8x8 blocks (T.81 A.3.3), in integers: libjpeg's accurate one, sample for sample, and its reduced
-// sizes. SPDX-License-Identifier: LGPL-2.1-or-later
+// sizes.
 #pragma once
 #include <cstdint>
 

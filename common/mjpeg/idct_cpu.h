@@ -1,4 +1,5 @@
-// Rows of blocks by vectors: dequantisation and inverse DCT. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Rows of blocks by vectors: dequantisation and inverse DCT.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Lossless coding (T.81 Annex H) on CPU threads: differences from a prediction, of samples themselves.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Lossless coding (T.81 Annex H) on CPU threads: differences from a prediction, of samples themselves.
 #pragma once
 #include <string>
 

@@ -1,4 +1,5 @@
-// Marker codes (T.81 Table B.1). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Marker codes (T.81 Table B.1).
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG on the CPU, top to bottom: load, forward DCT, quantisation -> the scale for a target size -> Huffman tables ->
-// coding -> bytes. It is also the oracle: the device pipeline gives the same bytes. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// coding -> bytes. It is also the oracle: the device pipeline gives the same bytes.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

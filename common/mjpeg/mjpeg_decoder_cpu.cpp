@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG decoding on the CPU, top to bottom: headers -> coded data without stuffing -> entropy decoding and inverse DCT,
 // some MCUs at a time. It is also the oracle: the device pipeline gives the same samples. Pictures in flight run side
-// by side, and so do the segments between restart markers. SPDX-License-Identifier: LGPL-2.1-or-later
+// by side, and so do the segments between restart markers.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,4 +1,5 @@
-// Validated options of JPEG coding, and the geometry that follows from them. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Validated options of JPEG coding, and the geometry that follows from them.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The levels of whole pictures, from all their scans, on CPU threads: progressive coding (T.81 Annex G), and sequential
-// coding where a device asks for it. SPDX-License-Identifier: LGPL-2.1-or-later
+// coding where a device asks for it.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,5 @@
-// Uniform quantisation (T.81 A.3.4). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Uniform quantisation (T.81 A.3.4).
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// Rate control: the scale of the matrices that meets a packet size. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Rate control: the scale of the matrices that meets a packet size.
 //
 // A trial gives the exact size of the Huffman codes at a scale. A histogram of the AC coefficients, by the scale above
 // which each becomes 0, gives an estimate; each trial corrects it for this picture. Integers make all devices choose

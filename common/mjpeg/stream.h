@@ -1,4 +1,5 @@
-// What the marker segments of a JPEG picture say (T.81 Annex B), checked. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the marker segments of a JPEG picture say (T.81 Annex B), checked.
 #pragma once
 #include <array>
 #include <cstdint>

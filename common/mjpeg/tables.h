@@ -1,5 +1,5 @@
-// Tables of ITU-T T.81: quantisation and Huffman tables of Annex K, the zig-zag sequence.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Tables of ITU-T T.81: quantisation and Huffman tables of Annex K, the zig-zag sequence.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// Rate-distortion optimised quantisation of AC levels. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Rate-distortion optimised quantisation of AC levels.
 //
 // A level may stay, become one less in magnitude, or 0. Its cost is its squared error over its divisor, and lambda for
 // each bit. The bits of a level depend on the run of zeros before it, thus on the level that is kept before it. Of all

@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Macroblocks to bits (H.264, 7.3.5, 9.2), after CAVLCU (Fuentes-Alventosa et al., 2021): one kernel, a thread a block.
 // A thread holds its levels in registers, reorders them to the scan, and marks the nonzero ones in a bit mask. Its nC
 // comes from total_coeff of its neighbours. Those beyond the piece are counted from their levels, by 8 lanes four
 // blocks, so pieces wait for nobody. nal.cu joins their bits.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstddef>
 
 #include "../bits.cuh"

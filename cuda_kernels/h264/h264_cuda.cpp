@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // H.264 with its entropy coder on a device, top to bottom: samples to macroblocks and levels on CPU threads
 // (common/h264/picture_encoder.h) -> upload -> CAVLC, NAL units -> download into the packet.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 
 #include "../../common/error.h"

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // H.264 with all of its stages on a device, top to bottom: samples to macroblocks and levels -> CAVLC, NAL units ->
-// download into the packet. SPDX-License-Identifier: LGPL-2.1-or-later
+// download into the packet.
 #include "h264_intra_cuda.h"
 
 #include <algorithm>

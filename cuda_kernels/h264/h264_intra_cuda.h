@@ -1,4 +1,5 @@
-// H.264 with all of its stages on a device. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// H.264 with all of its stages on a device.
 #pragma once
 #include "../../common/h264/h264.h"
 

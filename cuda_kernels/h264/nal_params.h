@@ -1,4 +1,5 @@
-// Parameters of nal.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of nal.cu.
 #pragma once
 #include "cavlc_params.h"
 

@@ -1,5 +1,5 @@
-// The entropy coder on a device: macroblocks and levels to NAL units. The pipeline owns its buffers.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The entropy coder on a device: macroblocks and levels to NAL units. The pipeline owns its buffers.
 #pragma once
 #include <memory>
 #include <vector>

@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG 2000 on a device, top to bottom: load, wavelet transform and quantisation -> context modelling -> MQ coding ->
 // tier-2 -> gather -> download. The host waits once a frame, at its end, to learn how long the codestream is, and
 // whether it is coded again.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
 #include <optional>

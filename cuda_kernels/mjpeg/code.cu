@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Samples to Huffman codes to bytes: run-length and Huffman coding, byte stuffing, restart markers. A thread owns a
 // block from its samples to its bits. Threads exchange DC levels and numbers of bits; thread-blocks exchange how many
 // bits and bytes come before. With optimal tables there are two kernels, and levels in memory between them. mjpeg_join
 // makes bytes of bits that either has stored.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../bits.cuh"
 #include "../device.cuh"
 #include "../look_back.cuh"

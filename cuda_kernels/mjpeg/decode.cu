@@ -1,5 +1,5 @@
-// Entropy decoding (T.81 F.2.2): from coded data to the levels of each block.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Entropy decoding (T.81 F.2.2): from coded data to the levels of each block.
 #include "walk.cuh"
 
 namespace cudaenc::mjpeg {

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Parameters of the kernels that decode JPEG: unstuff.cu, synchronise.cu, decode.cu, reconstruct.cu,
 // transform_levels.cu.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The block of a thread, and its way from samples to levels: load, level shift, colour transform, forward DCT,
-// quantisation, DC prediction. SPDX-License-Identifier: LGPL-2.1-or-later
+// quantisation, DC prediction.
 #pragma once
 #include "../../common/mjpeg/color.h"
 #include "../../common/mjpeg/fdct.h"

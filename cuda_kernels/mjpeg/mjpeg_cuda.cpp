@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG on a device, top to bottom: load, forward DCT, quantisation, Huffman coding, byte stuffing, in one launch. Large
 // frames in flight take another one, which joins pieces. Optimal tables take two: levels are stored and symbols
 // counted. For a target size the host searches for the scale of the matrices, and the device transforms at each trial.
-// The host writes the headers. SPDX-License-Identifier: LGPL-2.1-or-later
+// The host writes the headers.
 #include <algorithm>
 
 #include "../../common/error.h"

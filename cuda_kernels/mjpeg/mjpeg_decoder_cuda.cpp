@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG decoding on a device, top to bottom: upload, coded data without stuffing, where threads begin to decode, levels
 // and samples. What the device does not take the host's threads decode to levels, which the device transforms:
 // progressive coding, broken data, and data that do not synchronise. Lossless coding and 12 bits they decode to
-// samples. SPDX-License-Identifier: LGPL-2.1-or-later
+// samples.
 #include <algorithm>
 #include <array>
 #include <condition_variable>

@@ -1,5 +1,5 @@
-// Dequantisation and inverse DCT (T.81 A.3.3, A.3.4) of the levels that entropy decoding lists.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Dequantisation and inverse DCT (T.81 A.3.3, A.3.4) of the levels that entropy decoding lists.
 #include "samples.cuh"
 
 namespace cudaenc::mjpeg {

@@ -1,4 +1,5 @@
-// Levels of a block to samples of its plane, in the registers of a thread. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Levels of a block to samples of its plane, in the registers of a thread.
 #pragma once
 #include "../../common/mjpeg/idct.h"
 #include "../device.cuh"

@@ -1,4 +1,5 @@
-// How the MCUs of scans are cut into pieces, which thread-blocks code. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How the MCUs of scans are cut into pieces, which thread-blocks code.
 #pragma once
 #include <vector>
 

@@ -1,5 +1,5 @@
-// What the device does with a scan, before there is memory for it: its tables, and how its data are cut.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What the device does with a scan, before there is memory for it: its tables, and how its data are cut.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Where in coded data threads can begin to decode. Huffman codes synchronise themselves: a decoder that begins anywhere
 // soon reads the symbols that are there (S. T. Klein, Y. Wiseman, "Parallel Huffman decoding with applications to JPEG
 // files", 2003; A. Weissenberger, B. Schmidt, "Massively parallel Huffman decoding on GPUs", 2018).
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include "walk.cuh"
 
 namespace cudaenc::mjpeg {

@@ -1,5 +1,5 @@
-// Optimal Huffman tables for the symbols of a picture (T.81 Annex K.2, Annex C).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Optimal Huffman tables for the symbols of a picture (T.81 Annex K.2, Annex C).
 #include "../device.cuh"
 #include "tables_params.h"
 

@@ -1,4 +1,5 @@
-// Parameters of tables.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of tables.cu.
 #pragma once
 #include "../../common/kernel_name.h"
 #include "code_params.h"

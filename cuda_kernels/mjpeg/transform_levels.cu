@@ -1,4 +1,5 @@
-// Levels in memory to samples. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Levels in memory to samples.
 #include "samples.cuh"
 
 namespace cudaenc::mjpeg {

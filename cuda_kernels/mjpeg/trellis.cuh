@@ -1,4 +1,5 @@
-// The choice of levels of trellis.h, by the thread that owns the block. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The choice of levels of trellis.h, by the thread that owns the block.
 #pragma once
 #include "../../common/mjpeg/trellis.h"
 #include "../bits.cuh"

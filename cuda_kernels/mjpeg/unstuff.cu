@@ -1,5 +1,5 @@
-// Coded data without stuffed zeros, fill bytes and restart markers (T.81 B.1.1.5).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Coded data without stuffed zeros, fill bytes and restart markers (T.81 B.1.1.5).
 #include "../device.cuh"
 #include "../look_back.cuh"
 #include "decode_params.h"

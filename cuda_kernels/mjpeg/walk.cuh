@@ -1,5 +1,5 @@
-// The walk through coded data, from symbol to symbol (T.81 F.2.2), in parts that threads take.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The walk through coded data, from symbol to symbol (T.81 F.2.2), in parts that threads take.
 #pragma once
 #include "../look_back.cuh"
 #include "decode_params.h"

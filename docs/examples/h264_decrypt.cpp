@@ -1,9 +1,9 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Turns the signs and I_PCM samples of a stream that h264_cavlc_cuda made with encrypt_key back. The stream, a byte
 // stream (ffmpeg -c copy -bsf:v h264_mp4toannexb -f h264), has to begin with the first picture and to lack none: they
 // are counted.
 //   c++ -std=c++20 -O2 docs/examples/h264_decrypt.cpp -o h264_decrypt -Lbuild/lib -lcudaenc -lavutil -ldl -lpthread
 //   h264_decrypt KEY_IN_HEX IN OUT IV_IN_HEX
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,5 +1,5 @@
-// cudaenc_bench: how fast the encoders are. docs/benchmarks.md says what is measured and how to read it.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// cudaenc_bench: how fast the encoders are. docs/benchmarks.md says what is measured and how to read it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// What is measured. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What is measured.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,5 @@
-// The H.264 entropy backend alone: its kernels against CAVLC_SU. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The H.264 entropy backend alone: its kernels against CAVLC_SU.
 #pragma once
 #include <memory>
 

@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // CAVLC_SU: CAVLC in several kernels, as Su et al. (2011, 2014) do it and the CAVLCU paper compares itself with,
 // written from the description there: for each of four components two scans, then coding, then all is packed. What a
 // kernel finds out goes through memory to the next. The baseline of the benchmarks; no encoder uses it.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../cuda_kernels/bits.cuh"
 #include "../../cuda_kernels/device.cuh"
 #include "cavlc_su_params.h"

@@ -1,4 +1,5 @@
-// Parameters of cavlc_su.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of cavlc_su.cu.
 #pragma once
 #include "../../common/h264/headers.h"
 #include "../../common/h264/macroblock_layer.h"

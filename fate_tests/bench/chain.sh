@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Boundary B: NVDEC to the encoders in one ffmpeg command, frames staying on the GPU, against its parts' own rates.
-# Usage: chain.sh FFMPEG CLIP...   a line of results each; SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: chain.sh FFMPEG CLIP...   a line of results each;
 # Environment: SECONDS_EACH=4 that a command is watched; DEPTHS="4 8 16"; QUEUES="default 32" (CUDA_DEVICE_MAX_CONNECTIONS);
 # CODERS="dwt53 dwt97 jpeg jpeg-default", also cinema, the digital cinema profile that has room for the clip; MUXERS="mxf nut" for JPEG 2000, MJPEG_MUXERS="mov nut"; WORK=folder for their files,
 # best of memory; DEVICE=cpu: to try this script; ROWS=file: the lines as JSON, too.

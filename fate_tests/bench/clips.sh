@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # The clips that chain.sh decodes: a photograph that glides past, H.264 and HEVC, 3840x2160 and 1920x1080, 4:2:0 of 8 bits.
-# Usage: clips.sh FFMPEG_WITH_X264_AND_X265 PHOTOGRAPH FOLDER   SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: clips.sh FFMPEG_WITH_X264_AND_X265 PHOTOGRAPH FOLDER
 set -euo pipefail
 ffmpeg=$1 photograph=$2 folder=$3
 mkdir -p "$folder"

@@ -1,8 +1,9 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Encoders of the CPU, 1920x1080, for each number of threads. JPEG 2000: RGB, lossless and 9/7 at the same bytes; cudaenc and
 # OpenJPEG's library in cudaenc_bench, FFmpeg's native encoder and cudaenc in ffmpeg, Grok by its own clock. HT: the same with the HT
 # block coder, cudaenc in ffmpeg, OpenJPH, which has one thread, by its own clock: a process a thread. JPEG: 4:2:0, FFmpeg's native encoder and cudaenc at its bytes.
-# Usage: cpu_peers.sh FOLDER_OF_PROGRAMS PHOTOGRAPH OUTPUT_FOLDER [j2k | ht | mjpeg]...   SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: cpu_peers.sh FOLDER_OF_PROGRAMS PHOTOGRAPH OUTPUT_FOLDER [j2k | ht | mjpeg]...
 # Environment: THREADS="1 2 4 8 16"; TILES="256x256" of FFmpeg's JPEG 2000, its default, 1920x1080 is none; OPENJPEG, GRK_COMPRESS, OJPH_COMPRESS: files (default: where the system finds them).
 set -euo pipefail
 . "$(dirname "$0")/rows.sh"

@@ -1,7 +1,8 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Decoders of JPEG in ffmpeg: mjpeg_cuda on a GPU, whose frames stay there, and on the CPU; FFmpeg's mjpeg. The picture, 3840x2160
 # 4:2:0 at quality 90, is coded once and decoded again and again.
-# Usage: decode_rate.sh FFMPEG PICTURE   a line of results each; SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: decode_rate.sh FFMPEG PICTURE   a line of results each;
 # Environment: SECONDS_EACH=2 that a command is watched; DEPTHS="4 16" frames in flight; THREADS of the CPU (default: 1 and its
 # cores); SIZE=3840:2160; WORK=folder for the file, best of memory; DEVICE=cpu: no GPU; ROWS=file: the lines as JSON, too.
 set -euo pipefail

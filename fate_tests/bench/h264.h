@@ -1,4 +1,5 @@
-// H.264 as a whole, beside x264 where it is there. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// H.264 as a whole, beside x264 where it is there.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """How well h264_cavlc_cuda and x264 keep -b:v, and what that costs: deviation over 200 and 1000 frames, and PSNR of luma, mean of the first
 200 frames, against the encoder's own constant QP (or quality) of as many bytes. "At best": no pictures from QP 1 on, in a buffer that is as empty
 as Annex C allows, have more. Clips have 200 frames of 25 a second, and are repeated; h264_clips.py makes those of docs/reliability.md.
@@ -6,7 +7,7 @@ as Annex C allows, have more. Clips have 200 frames of 25 a second, and are repe
     fate_tests/bench/h264_average.py FFMPEG clip...
 
 FFMPEG has the encoder, the filter psnr and the muxers nut, framecrc and yuv4mpegpipe, as build/ffmpeg-7.1-fate/ffmpeg does. x264: superfast,
-intra, CAVLC, -tune psnr. SPDX-License-Identifier: LGPL-2.1-or-later
+intra, CAVLC, -tune psnr.
 """
 import math
 import os

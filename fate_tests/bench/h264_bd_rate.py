@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """BD-rate of an H.264 encoder of FFmpeg against another one, all-intra: PSNR of luma at constant QPs (Bjontegaard, VCEG-M33).
 
     fate_tests/bench/h264_bd_rate.py [options] clip...
 
 Negative: fewer bits at the same PSNR. Streams are decoded and compared by --ffmpeg, so that what counts is what a decoder shows.
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import argparse
 import math

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """The clips of h264_average.py, of 200 pictures of 352x288, 25 a second: camera (two scenes, the first of more bytes), backwards (camera's
 last picture first), mixed (cuts, fades, black, a still part, heavy noise, grain) and white (noise, 176x144).
 
     fate_tests/bench/h264_clips.py FFMPEG MEDIA FOLDER
 
-FFMPEG has the filters scale and crop and the decoder FFV1, as build/ffmpeg-7.1-fate/ffmpeg does. SPDX-License-Identifier: LGPL-2.1-or-later
+FFMPEG has the filters scale and crop and the decoder FFV1, as build/ffmpeg-7.1-fate/ffmpeg does.
 """
 import os
 import random

@@ -1,8 +1,9 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # What a frame takes h264_cavlc_cuda in ffmpeg, and libx264 (superfast, intra, CAVLC) in a peer that has it. A clip's frames are repeated
 # from memory by the loop filter, in a short and a long run: their difference knows neither start nor decoding. The least of all rounds.
 # Usage: h264_rate.sh FFMPEG CLIP [OPTIONS OF THE ENCODER...]; PEER=ffmpeg (empty: none), QPS="12 17 22 27 32 37", FRAMES="12 60",
-# ROUNDS=3, THREADS=2; ROWS=file: the lines as JSON, too. SPDX-License-Identifier: LGPL-2.1-or-later
+# ROUNDS=3, THREADS=2; ROWS=file: the lines as JSON, too.
 set -euo pipefail
 . "$(dirname "$0")/rows.sh"
 ffmpeg=$1 clip=$2

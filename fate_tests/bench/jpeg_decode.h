@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The JPEG decoder, nvJPEG's and libjpeg-turbo's, from packets in host memory to planes: in the device's memory, but
-// for the CPU's in the host's. SPDX-License-Identifier: LGPL-2.1-or-later
+// for the CPU's in the host's.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,5 @@
-// PSNR of JPEG streams, by the tests' own decoder. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// PSNR of JPEG streams, by the tests' own decoder.
 #pragma once
 #include <vector>
 

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Huffman decoding from each bit at which a code may begin, after P. Patel, J. Wong, M. Tatikonda, J. Marczewski, "JPEG
 // compression algorithm using CUDA" (2009), section 4.3: one of the starts is right, and the segment before tells
-// which. An experiment of the benchmarks; no decoder uses it. SPDX-License-Identifier: LGPL-2.1-or-later
+// which. An experiment of the benchmarks; no decoder uses it.
 #include "../../cuda_kernels/mjpeg/walk.cuh"
 #include "jpeg_starts_params.h"
 

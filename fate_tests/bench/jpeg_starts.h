@@ -1,4 +1,5 @@
-// JPEG's Huffman decoding by Patel et al. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// JPEG's Huffman decoding by Patel et al.
 #pragma once
 #include <memory>
 #include <vector>

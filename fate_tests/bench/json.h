@@ -1,4 +1,5 @@
-// Writes JSON, indented, in the order in which it is told. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Writes JSON, indented, in the order in which it is told.
 #pragma once
 #include <cmath>
 #include <cstdio>

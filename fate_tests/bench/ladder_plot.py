@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Draws the ladder of docs/recipes.md: PSNR, SSIM and VMAF against bits per pixel, a column a picture.
 
-Usage: ladder_plot.py PAGE IMAGE.png   needs matplotlib. SPDX-License-Identifier: LGPL-2.1-or-later
+Usage: ladder_plot.py PAGE IMAGE.png   needs matplotlib.
 """
 import collections
 import pathlib

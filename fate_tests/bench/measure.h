@@ -1,5 +1,5 @@
-// Boundary A: from pixels in the device's memory to the finished bytes in host memory, through the public API.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Boundary A: from pixels in the device's memory to the finished bytes in host memory, through the public API.
 #pragma once
 #include <chrono>
 #include <string>

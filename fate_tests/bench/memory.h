@@ -1,4 +1,5 @@
-// What memory a session holds, and whether it stays the same. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What memory a session holds, and whether it stays the same.
 #pragma once
 #include <memory>
 #include <string>

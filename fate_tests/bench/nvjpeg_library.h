@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // NVIDIA's nvJPEG, opened at run time. Nothing of it is part of the programs: the header is asked for when they are
 // built (make NVJPEG=its folder), the library when they run. Defines CUDAENC_HAS_NVJPEG where the header is there.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <string>
 

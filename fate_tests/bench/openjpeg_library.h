@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // OpenJPEG's library, opened at run time, where a program was built with its header: its calls, streams in memory, and
-// a decode of one. SPDX-License-Identifier: LGPL-2.1-or-later
+// a decode of one.
 #pragma once
 #if __has_include(<openjpeg.h>)
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-// The command line of cudaenc_bench. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The command line of cudaenc_bench.
 #pragma once
 #include <string>
 #include <utility>

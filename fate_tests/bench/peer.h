@@ -1,4 +1,5 @@
-// What the bench knows of another encoder, and how its rates are measured. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the bench knows of another encoder, and how its rates are measured.
 #pragma once
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
-// NVIDIA's JPEG encoder at the same boundary, where its library is there; see nvjpeg_library.h.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// NVIDIA's JPEG encoder at the same boundary, where its library is there; see nvjpeg_library.h.
 #pragma once
 #include <string>
 #include <vector>

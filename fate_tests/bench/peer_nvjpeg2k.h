@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // NVIDIA's JPEG 2000 encoder at the same boundary, where its library is there. Nothing of it is part of this program:
 // the header is asked for when the bench is built (make bench NVJPEG2K=its folder), the library when it runs.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <string>
 #include <vector>

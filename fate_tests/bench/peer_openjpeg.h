@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // OpenJPEG's library, opened at run time: an encoder of the CPU to compare with, and the decoder that says what PSNR
 // the streams of all encoders have. The program knows it where it was built with its header.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
-// Pictures that the benchmarks code, and the frames that are made of them.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Pictures that the benchmarks code, and the frames that are made of them.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Plots of what run.sh measured: frames/s beside the peers', shares of the stages, frames/s against frames in flight and against bits
 per pixel.
 
 Usage: plot.py [--keep] FOLDER RESULTS   RESULTS: the output folder of run.sh. A plot without data is left out. --keep: so is nothing that
 FOLDER/speed.svg has. Writes FOLDER/speed.svg and, where there is matplotlib, stages.png, in-flight.png, bits-per-pixel.png,
-ht-bits-per-pixel.png, decode-bytes.png, decode-sizes.png. SPDX-License-Identifier: LGPL-2.1-or-later
+ht-bits-per-pixel.png, decode-bytes.png, decode-sizes.png.
 """
 import os
 import re

@@ -1,4 +1,5 @@
-# To be sourced: the rate at which an ffmpeg command runs once it runs. SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# To be sourced: the rate at which an ffmpeg command runs once it runs.
 # shellcheck shell=bash disable=SC2034
 export LC_ALL=C # EPOCHREALTIME has a point
 rate_log=$(mktemp)

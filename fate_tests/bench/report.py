@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes the tables of docs/benchmarks.md and README.md from the results of run.sh.
 
 Usage: report.py [--keep] RESULTS FILE...   RESULTS: the output folder of run.sh. In each FILE, what stands between a line
 "<!-- table NAME -->" and the next "<!-- end -->" becomes the table NAME. All parts must be of one commit and one device.
 --keep: tables of parts that are not in RESULTS stay, and the table of sets gets a row more.
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import glob
 import json

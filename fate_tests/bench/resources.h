@@ -1,4 +1,5 @@
-// What a process takes of the host and of its GPU. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a process takes of the host and of its GPU.
 #pragma once
 #include <dlfcn.h>
 #include <unistd.h>

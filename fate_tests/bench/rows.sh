@@ -1,4 +1,5 @@
-# To be sourced: results of scripts as JSON, a line each, for report.py. SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# To be sourced: results of scripts as JSON, a line each, for report.py.
 # shellcheck shell=bash
 
 # row FILE KEY VALUE...: appends an object to FILE, with numbers as numbers; nothing where FILE is empty.

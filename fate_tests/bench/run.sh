@@ -1,7 +1,8 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # All that docs/benchmarks.md tells of, part by part; what is missing for one says so in a line. Each part leaves its results as JSON,
 # and PART.run.json: the commit, the date, the command, the CPU. report.py makes the tables of them.
-# Usage: run.sh FOLDER_OF_PROGRAMS OUTPUT_FOLDER [PART...]   SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: run.sh FOLDER_OF_PROGRAMS OUTPUT_FOLDER [PART...]
 #   rates   single frame and many, with nvJPEG2000, equal bytes and PSNR, for each picture
 #   mjpeg   mjpeg_cuda, single frame and many, with nvJPEG, bytes and PSNR; all pictures in one rotation
 #   decode  JPEG decoding, one picture and many, with nvJPEG and libjpeg-turbo; then in ffmpeg, with FFmpeg's decoder

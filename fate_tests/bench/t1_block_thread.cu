@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Tier-1 as it is ported first: a thread runs the sequential coder of a whole code-block, contexts and MQ coder at
 // once, as in the GPU coders that Matela et al. (2010) set theirs against. The baseline of the benchmarks; no encoder
-// uses it. SPDX-License-Identifier: LGPL-2.1-or-later
+// uses it.
 #include "../check/t1_sequential.h"
 
 #include "../../cuda_kernels/device.cuh"

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The one- and three-kernel strategies of Bruns (2016) for the arithmetic coding bypass. The encoder has the two-kernel
-// strategy, of whose device functions these are made. SPDX-License-Identifier: LGPL-2.1-or-later
+// strategy, of whose device functions these are made.
 #include "../../cuda_kernels/j2k/t1/mq.cuh"
 #include "t1_bypass_params.h"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Whether report.py and plot.py render what run.sh measures: a set of tiny results, made here, without a GPU.
 
 Usage: test_report.py FOLDER_OF_PROGRAMS [FFMPEG]   FFMPEG: for the parts that need one. Ends in "N passed, N failed".
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import json
 import os

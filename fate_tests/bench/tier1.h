@@ -1,5 +1,5 @@
-// Tier-1 alone: the product's kernels (sample-parallel context modelling, order, MQ coding) against a thread a block.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Tier-1 alone: the product's kernels (sample-parallel context modelling, order, MQ coding) against a thread a block.
 #pragma once
 #include <memory>
 #include <vector>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // libjpeg-turbo's library, opened at run time, where a program was built with its header: the calls that decode to
-// planes. Defines CUDAENC_HAS_TURBOJPEG where the header is there. SPDX-License-Identifier: LGPL-2.1-or-later
+// planes. Defines CUDAENC_HAS_TURBOJPEG where the header is there.
 #pragma once
 #if __has_include(<turbojpeg.h>)
 #define CUDAENC_HAS_TURBOJPEG 1

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // x264's library, opened at run time: an encoder of the CPU to compare with. The program knows it where it was built
-// with its header. SPDX-License-Identifier: LGPL-2.1-or-later
+// with its header.
 #pragma once
 #include <string>
 

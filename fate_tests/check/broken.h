@@ -1,5 +1,5 @@
-// Breaks a stream at random: bytes that change, go, or come twice; markers where there are none; an early end.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Breaks a stream at random: bytes that change, go, or come twice; markers where there are none; an early end.
 #pragma once
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,5 @@
-// A checksum of samples. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A checksum of samples.
 #pragma once
 #include <cstdint>
 

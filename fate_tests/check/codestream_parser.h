@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // A parser of JPEG 2000 codestreams and JP2 files, after T.800 Annexes A, B.6, B.9 and I. It fails the test where they
-// do not say what the configuration asks for. SPDX-License-Identifier: LGPL-2.1-or-later
+// do not say what the configuration asks for.
 #pragma once
 #include <algorithm>
 #include <map>

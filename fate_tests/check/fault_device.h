@@ -1,5 +1,5 @@
-// Calls that are told to fail: the n-th one alone, or all from there on. And a device whose calls do.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Calls that are told to fail: the n-th one alone, or all from there on. And a device whose calls do.
 #pragma once
 #include <unwind.h>
 

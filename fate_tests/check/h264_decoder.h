@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // A decoder of macroblocks, written from the formulas of H.264's clauses 8.3 and 8.5 a sample at a time and from
-// nothing of the encoder's: what the encoder's reconstruction has to be. SPDX-License-Identifier: LGPL-2.1-or-later
+// nothing of the encoder's: what the encoder's reconstruction has to be.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Pictures that H.264 takes, and options at random, for the C API. Include it last, as testing.h.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Pictures that H.264 takes, and options at random, for the C API. Include it last, as testing.h.
 #pragma once
 #include <algorithm>
 #include <string>

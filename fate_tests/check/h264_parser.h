@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // A parser of H.264 for tests, after 7.3 and clause 9, independent of what the encoder writes them with: codes
-// are strings of bits in trees, neighbours are looked up in planes of the whole picture. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// are strings of bits in trees, neighbours are looked up in planes of the whole picture.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Pictures of random macroblocks, of all types, for the coders of slices. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Pictures of random macroblocks, of all types, for the coders of slices.
 #pragma once
 #include <algorithm>
 #include <vector>

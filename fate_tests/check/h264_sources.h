@@ -1,5 +1,5 @@
-// Samples of many kinds, for the intra pipelines. Include it last, as testing.h. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Samples of many kinds, for the intra pipelines. Include it last, as testing.h.
 #pragma once
 #include <algorithm>
 #include <array>

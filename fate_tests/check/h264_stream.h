@@ -1,5 +1,5 @@
-// Whole streams of h264_cavlc_cuda, parsed and decoded by the tests' own parser and decoder.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Whole streams of h264_cavlc_cuda, parsed and decoded by the tests' own parser and decoder.
 #pragma once
 #include <cstdio>
 #include <map>

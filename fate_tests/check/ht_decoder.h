@@ -1,5 +1,5 @@
-// The cleanup pass of HT block coding decoded a bit at a time, from ITU-T T.814 Clause 7 and nothing of the library's.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The cleanup pass of HT block coding decoded a bit at a time, from ITU-T T.814 Clause 7 and nothing of the library's.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Formats and options at random, with the tables that follow from them. Include it last, as testing.h.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Formats and options at random, with the tables that follow from them. Include it last, as testing.h.
 #pragma once
 #include <string>
 

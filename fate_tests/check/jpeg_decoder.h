@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // A baseline JPEG decoder of the tests' own, after T.81 alone: markers, Huffman codes, levels, samples. Whatever the
-// standard does not allow fails the test. Include it last, as testing.h. SPDX-License-Identifier: LGPL-2.1-or-later
+// standard does not allow fails the test. Include it last, as testing.h.
 #pragma once
 #include <array>
 #include <cmath>

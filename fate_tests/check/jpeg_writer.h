@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Writes JPEG streams that cudaenc's encoder does not: lossless ones (T.81 Annex H), and of 12 bits with a DCT. Their
-// Huffman codes have one length. Include it behind testing.h. SPDX-License-Identifier: LGPL-2.1-or-later
+// Huffman codes have one length. Include it behind testing.h.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-// Pictures that JPEG takes, and encodes of them through the C API. Include it last, as testing.h.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Pictures that JPEG takes, and encodes of them through the C API. Include it last, as testing.h.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,5 @@
-// The library's MQ coder, a decision at a time. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The library's MQ coder, a decision at a time.
 #pragma once
 #include "../../common/j2k/t1/mq.h"
 

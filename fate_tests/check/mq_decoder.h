@@ -1,5 +1,5 @@
-// An MQ decoder for tests, from the flow charts of T.800 Annex C and nothing of the library's.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// An MQ decoder for tests, from the flow charts of T.800 Annex C and nothing of the library's.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Packet headers for tests: tag trees as T.800 B.10.2 tells them, sequentially, to write and to read; and a reader of
-// headers. Nothing of the library's. SPDX-License-Identifier: LGPL-2.1-or-later
+// headers. Nothing of the library's.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Pictures, formats and options at random; whole encodes, through the C API and on a device. Include it last, as
-// testing.h. SPDX-License-Identifier: LGPL-2.1-or-later
+// testing.h.
 #pragma once
 #include <algorithm>
 #include <cstdint>

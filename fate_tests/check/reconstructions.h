@@ -1,5 +1,5 @@
-// What h264_cavlc_cuda reconstructs, see emu/reconstruction.cpp, beside what a decoder shows.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What h264_cavlc_cuda reconstructs, see emu/reconstruction.cpp, beside what a decoder shows.
 #pragma once
 #include <unistd.h>
 

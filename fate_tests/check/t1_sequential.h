@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Tier-1 as T.800 Annex D tells it: the context of every decision, and a sequential coder of code-blocks. Tests hold
-// the bit-sliced coders against it; the bench takes it as the baseline on the GPU. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// the bit-sliced coders against it; the bench takes it as the baseline on the GPU.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The C API: structures of other versions, usual formats by name, packets that are polled or waited for; decoders too.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The C API: structures of other versions, usual formats by name, packets that are polled or waited for; decoders too.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

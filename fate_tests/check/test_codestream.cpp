@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // A codestream by its description: geometry with offsets, and with coding by component and tile, against the formulas
-// of T.800 Annex B; the main header's marker segments. SPDX-License-Identifier: LGPL-2.1-or-later
+// of T.800 Annex B; the main header's marker segments.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,4 +1,5 @@
-// The device primitives, the prefix sum, and what the emulator reports. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The device primitives, the prefix sum, and what the emulator reports.
 #include <algorithm>
 #include <bit>
 #include <cstring>

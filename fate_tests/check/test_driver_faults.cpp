@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Faults of a real driver: memory that runs out, and a context that a kernel's fault destroys, alone or beside another
 // GPU. Each test is a process of its own. Only for CUDA devices that the arguments name, as `cuda:0 cuda:1`.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <sys/wait.h>
 #include <unistd.h>
 

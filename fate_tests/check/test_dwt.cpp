@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The wavelet transforms as the CPU walks them: an inverse transform of the tests' own, after T.800 F.3, gives back
 // what went in, for every length at even and odd positions; and the symmetric extension. Then the kernels of load and
 // transform, each alone, against the same walkers, with guard bytes around every buffer.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // H.264 through the C API: streams, decoded by the tests' own decoder, show the encoder's reconstruction; the same
 // bytes for any number of threads and frames in flight, on the CPU and on devices; what Annex A asks for; rates that
-// are kept; parameter sets and SEI; what is refused. SPDX-License-Identifier: LGPL-2.1-or-later
+// are kept; parameter sets and SEI; what is refused.
 #include <algorithm>
 #include <cmath>
 #include <string>

@@ -1,5 +1,5 @@
-// CAVLC: blocks against a parser of its own, the tables, the example of the CAVLCU paper, escapes of levels.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// CAVLC: blocks against a parser of its own, the tables, the example of the CAVLCU paper, escapes of levels.
 #include <array>
 #include <string>
 

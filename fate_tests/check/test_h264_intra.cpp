@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // H.264's software intra pipeline: its reconstruction against an independent decoder of what it leaves, over formats,
-// slices, threads, sizes and contents; every prediction mode; rate, distortion and limits. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// slices, threads, sizes and contents; every prediction mode; rate, distortion and limits.
 #include <algorithm>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Likely modes of blocks: those of pictures whose directions are known, and on devices those of the CPU.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Likely modes of blocks: those of pictures whose directions are known, and on devices those of the CPU.
 #include "../../common/h264/rank_cpu.h"
 #include "../../cuda_kernels/h264/intra/intra_coder.h"
 #include "h264_sources.h"

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // H.264's rate control through the C API: the average and the decoder's buffer, over clips with cuts, fades, static
-// parts and noise; what it costs against constant quality; levels; reconstructions. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// parts and noise; what it costs against constant quality; levels; reconstructions.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -1,5 +1,5 @@
-// Slices that the CPU codes, read back by a parser of its own; emulation prevention; headers.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Slices that the CPU codes, read back by a parser of its own; emulation prevention; headers.
 
 #include "../../common/h264/picture_coder.h"
 #include "../../common/h264/slice_cpu.h"

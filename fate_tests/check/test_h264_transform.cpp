@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // H.264's transforms and quantiser: inverse transforms and scaling against the matrices and formulas of 8.5, the
-// forward ones as their inverse, macroblocks by vectors against both. SPDX-License-Identifier: LGPL-2.1-or-later
+// forward ones as their inverse, macroblocks by vectors against both.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // H.264's intra pipeline on devices: macroblocks, levels and bits are those of the CPU, over formats, slices, sizes,
-// QPs and contents. SPDX-License-Identifier: LGPL-2.1-or-later
+// QPs and contents.
 #include "../../cuda_kernels/h264/intra/intra_coder.h"
 #include "../../cuda_kernels/h264/slice_coder.h"
 #include "h264_sources.h"

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // What a packet says about itself: marker segments, lengths of tile-parts and packets, boxes, read by a parser of the
-// tests' own. SPDX-License-Identifier: LGPL-2.1-or-later
+// tests' own.
 #include <unistd.h>
 
 #include <algorithm>

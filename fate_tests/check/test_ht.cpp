@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // HT block coding: the CPU's codewords against a decoder of the tests' own, and against the most bytes that a codeword
 // room has room for; truncation points against codewords and samples; the kernels against the CPU.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
 #include <cstring>

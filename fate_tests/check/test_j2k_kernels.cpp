@@ -1,5 +1,5 @@
-// JPEG 2000 of whole pictures: device = CPU. The kernels of each stage are checked alone in the stage's own test.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// JPEG 2000 of whole pictures: device = CPU. The kernels of each stage are checked alone in the stage's own test.
 #include <algorithm>
 #include <string>
 #include <vector>

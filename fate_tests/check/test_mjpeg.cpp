@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG streams, decoded by the tests' own decoder: their levels are those that the picture's samples give, transformed
 // in double precision's company and divided, for all samplings, sizes and options; the same bytes for any number of
 // threads and frames in flight; sizes that are met; what is refused. JPEG_FILES=folder in the environment leaves the
-// streams of all sizes there, for other decoders. SPDX-License-Identifier: LGPL-2.1-or-later
+// streams of all sizes there, for other decoders.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

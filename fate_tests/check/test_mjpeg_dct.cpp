@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG's forward DCT and quantiser: against double precision over random blocks as T.83 asks of them, the DC formula,
 // every coefficient by every divisor, vectors against the functions that kernels use, colour conversion.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// The kernels of the JPEG decoder, each alone: the host makes what a kernel reads, and what it has to write.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The kernels of the JPEG decoder, each alone: the host makes what a kernel reads, and what it has to write.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The JPEG decoder: samples within one of those of the inverse DCT in double precision; devices and the CPU alike, for
 // streams that are whole, cut and broken; reduced sizes; pictures of any size in flight; what is refused.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,5 @@
-// What a JPEG stream says about itself: JFIF, Adobe, EXIF, ICC profile, comments, range, components.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What a JPEG stream says about itself: JFIF, Adobe, EXIF, ICC profile, comments, range, components.
 #include <algorithm>
 #include <string>
 #include <vector>

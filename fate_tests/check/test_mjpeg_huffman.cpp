@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG's Huffman coding: symbols of blocks, tables made from counts (their size against package-merge, lengths limited
-// to 16), the tables of Annex K, bits and stuffed bytes. SPDX-License-Identifier: LGPL-2.1-or-later
+// to 16), the tables of Annex K, bits and stuffed bytes.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

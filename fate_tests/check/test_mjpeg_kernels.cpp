@@ -1,4 +1,5 @@
-// JPEG's kernels: every stream is the CPU's, byte for byte. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// JPEG's kernels: every stream is the CPU's, byte for byte.
 #include "../../common/mjpeg/mjpeg.h"
 #include "../../common/mjpeg/quantise.h"
 #include "mjpeg_pictures.h"

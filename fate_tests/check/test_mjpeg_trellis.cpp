@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The choice of levels of JPEG's trellis: what may become of a level, bits and errors against what was before, costs
-// against the best of all choices. SPDX-License-Identifier: LGPL-2.1-or-later
+// against the best of all choices.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The MQ coder: the standards' test sequence, a decoder of the tests' own, and what the pipelines rely on: the codeword
 // never overtakes its pairs, and a truncated one decodes as far as sufficient_bytes() says.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
 #include <cstdio>

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // nvJPEG reads what a GPU coded, and makes of it the samples that the tests' own decoder makes, within its rounding. Of
 // no tests where there is no GPU (it is the program's argument), no library, or no header of it when the program was
-// built. SPDX-License-Identifier: LGPL-2.1-or-later
+// built.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

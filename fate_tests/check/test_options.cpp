@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The tables of options: defaults come from them, and what is outside of a range is refused by a line that says so.
-// "test_options print" prints the tables for fate_tests/interop/options.py. SPDX-License-Identifier: LGPL-2.1-or-later
+// "test_options print" prints the tables for fate_tests/interop/options.py.
 #include "../../common/options.h"
 
 #include <cstring>

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The base classes of pipelines: a small decoder takes packets and gives planes through them, on CPU threads and on
 // devices: order, errors of one packet, stage times, and device calls that fail. Frames that pinned memory stages, and
-// uploads that fail. SPDX-License-Identifier: LGPL-2.1-or-later
+// uploads that fail.
 #include <array>
 #include <cstring>
 #include <functional>

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG 2000's rate control: which truncation points a threshold takes, against the table of their bytes; codewords
 // that end and go on; what frames with targets take, as their PLT marker segments tell it; and which blocks are
-// sampled. Whole pictures check the kernels. SPDX-License-Identifier: LGPL-2.1-or-later
+// sampled. Whole pictures check the kernels.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,5 +1,5 @@
-// The kernels of JPEG 2000's rate control and of the region of interest, each alone: device = host.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The kernels of JPEG 2000's rate control and of the region of interest, each alone: device = host.
 #include <algorithm>
 #include <cstring>
 #include <string>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Sessions: what they refuse and how they say so, the protocol of submit and receive, packets that outlive the session,
-// and the same bytes whatever runs them. SPDX-License-Identifier: LGPL-2.1-or-later
+// and the same bytes whatever runs them.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

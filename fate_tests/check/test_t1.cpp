@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Tier-1: contexts against the standard's tables; the sequential coder against a decoder of the tests' own; the
 // bit-sliced context modelling and the MQ coding of the CPU device and of the kernels against the sequential coder,
-// with every byte of every buffer accounted for. SPDX-License-Identifier: LGPL-2.1-or-later
+// with every byte of every buffer accounted for.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Tier-2: what blocks add to packet headers, against tag trees coded the sequential way and a reader of headers; the
 // code words of Table B.4; bit stuffing. Then the kernels alone, against a codestream put together sequentially, with
-// guard bytes around every buffer. SPDX-License-Identifier: LGPL-2.1-or-later
+// guard bytes around every buffer.
 #include <algorithm>
 #include <array>
 #include <string>

@@ -1,5 +1,5 @@
-// X'Y'Z' of digital cinema: the formulas in double precision, then kernel = CPU, and whole pictures.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// X'Y'Z' of digital cinema: the formulas in double precision, then kernel = CPU, and whole pictures.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // What the check programs share: their arguments, random numbers, devices, guarded device memory, times. Include it
-// last, as check.h defines fail(). SPDX-License-Identifier: LGPL-2.1-or-later
+// last, as check.h defines fail().
 #pragma once
 #include <sys/wait.h>
 #include <unistd.h>

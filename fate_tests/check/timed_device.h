@@ -1,4 +1,5 @@
-// A device that notes how long each kernel takes. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A device that notes how long each kernel takes.
 #pragma once
 #include <functional>
 #include <memory>

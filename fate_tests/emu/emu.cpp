@@ -1,5 +1,5 @@
-// The kernel emulator: fibers for the threads of a thread-block, and what they wait for together.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The kernel emulator: fibers for the threads of a thread-block, and what they wait for together.
 //
 // There is no scheduler in between. A fiber runs unstarted threads one after the other to their end; only a thread that
 // has to wait costs a switch, straight to the thread that runs next. Fibers and their stacks are used again by all

@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The kernel emulator's side of cuda_kernels/device.cuh: kernels are compiled by the host's compiler, and every thread
 // of a thread-block is a fiber that runs until it waits for others.
 //
-// SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Thread-blocks run one after the other and threads one at a time, both in an order that the device's seed shuffles.
 // Shared memory is filled with garbage where a thread-block begins. What breaks a rule of device.cuh ends the launch

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The emulator as a Device. A stream's work runs as late as may be: when the host waits for it, or work of another
 // stream does that the host waits for. So what lacks an order goes wrong here, each time.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <atomic>
 #include <cerrno>
 #include <chrono>

@@ -1,5 +1,5 @@
-// What the emulator's two files share: finding kernels and running them.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What the emulator's two files share: finding kernels and running them.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Kernels that test device.cuh itself, on every kind of device.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Kernels that test device.cuh itself, on every kind of device.
 #include "../../cuda_kernels/device.cuh"
 #include "primitives_params.h"
 

@@ -1,5 +1,5 @@
-// Parameters of the kernels that test device.cuh itself.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of the kernels that test device.cuh itself.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // What h264_cavlc_cuda reconstructs, for whoever compares it with decoders: a checksum of each picture, as a line of
-// the file that CUDAENC_RECONSTRUCTIONS names. SPDX-License-Identifier: LGPL-2.1-or-later
+// the file that CUDAENC_RECONSTRUCTIONS names.
 #include <fcntl.h>
 #include <unistd.h>
 

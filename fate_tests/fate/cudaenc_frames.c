@@ -1,9 +1,8 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Frames for the tests of the CUDA codecs, in any pixel format and without
  * swscale, whose results differ between versions.
  * Usage: cudaenc_frames PIXEL_FORMAT WIDTHxHEIGHT FRAMES FILE
- *
- * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * This file is part of cudaenc and is built as a part of FFmpeg.
  *

@@ -1,6 +1,6 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # h264_cavlc_cuda in FFmpeg's own harness, as j2k_cuda.mak has it, whose sources these are too.
 #   make fate-h264_cavlc_cuda [fate-h264_cavlc_cuda-decoded] CUDAENC_FATE_DEVICE=cpu|emu|cuda
-# SPDX-License-Identifier: LGPL-2.1-or-later
 
 # $(call CUDAENC_STREAM,codec,name,format,source,options): CODEC-streams makes this stream, anew each time, for
 # fate_tests/interop. All three lists use it; FFmpeg reads this one first.

@@ -1,8 +1,8 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # j2k_cuda in FFmpeg's own harness. A test writes the md5 of each packet; the references hold for every device and for every branch
 # of FFmpeg. Those in -decoded, whose references hold for FFmpeg 7.1, write what its decoder makes of the stream, and the PSNR.
 #   make fate-j2k_cuda [fate-j2k_cuda-decoded] CUDAENC_FATE_DEVICE=cpu|emu|cuda
 # Pictures are small and frames few because the kernel emulator runs the same list.
-# SPDX-License-Identifier: LGPL-2.1-or-later
 
 CUDAENC_FATE_DEVICE ?= cpu
 CUDAENC_FATE_DECODED = $(filter 61,$(libavcodec_VERSION_MAJOR))

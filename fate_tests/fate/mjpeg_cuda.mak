@@ -1,7 +1,7 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # mjpeg_cuda in FFmpeg's own harness, as j2k_cuda.mak has it, whose sources these are too. Tests named decode-* write what the
 # decoder of the same name makes of a stream.
 #   make fate-mjpeg_cuda [fate-mjpeg_cuda-decoded] CUDAENC_FATE_DEVICE=cpu|emu|cuda
-# SPDX-License-Identifier: LGPL-2.1-or-later
 
 # FFmpeg's decoder does not know 4:1:0; fate_tests/interop decodes it with others.
 MJPEG_CUDA_NO_DECODER = yuv410p

@@ -1,10 +1,10 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Formats, options and pictures at random, as long as you like: the device gives the CPU's packets and errors, decoders
 // take all streams and have the pictures without loss that were coded without, and of H.264 what the encoder
 // reconstructed, no frame is larger than its target, and what is not allowed gives one line. Every round is a process
 // of its own, and its seed tells how to see it again. Usage: cudaenc_fuzz [ROUNDS [FIRST_SEED [DEVICE]]]   DEVICE: emu
 // (default), cpu, cuda, cuda:N
 //        cudaenc_fuzz soak [FRAMES [FIRST_SEED [DEVICE [PROCESSES [THREADS]]]]]   for uptime
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../check/reconstructions.h"
 #include "round.h"
 #include "soak.h"

@@ -1,5 +1,5 @@
-// A session at random, from a seed: what it encodes, what came of it, and what may.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// A session at random, from a seed: what it encodes, what came of it, and what may.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Runs parts of the benchmarks from a bundle (make bench-bundle) where a GPU is. Usage: bench.sh OUTPUT_FOLDER [PART...]
-# The parts are run.sh's; environment as there, for what shall differ from the bundle. SPDX-License-Identifier: LGPL-2.1-or-later
+# The parts are run.sh's; environment as there, for what shall differ from the bundle.
 set -euo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
 list() { ls "$bundle/$1"/* 2>/dev/null | tr '\n' ' ' || true; }

@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Gathers what fate_tests/bench/run.sh needs into build/bench-bundle, so that it runs on a machine that builds nothing.
-# Usage: bench_bundle.sh BUILD [MEDIA]   MEDIA: folder of real pictures   SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: bench_bundle.sh BUILD [MEDIA]   MEDIA: folder of real pictures
 # Environment: NVJPEG_LIBRARY, NVJPEG2K_LIBRARY: files (nvJPEG is also found where a CUDA toolkit has it). Clips need a system's ffmpeg with x264 and x265; they are made once.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Gathers what run.sh needs into build/gpu-bundle, so that it runs on a machine that builds nothing.
-# Usage: bundle.sh BUILD FATE_BUILD   SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: bundle.sh BUILD FATE_BUILD
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1 fate=$2 bundle=$1/gpu-bundle

@@ -1,11 +1,11 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing. Needs NVIDIA's driver and a C library as late
 # as gpu-bundle says; all others are in the bundle.
 # Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
 # Environment: JOBS tests at a time; GPUS=N: in turn on the first N GPUs; FUZZ=20 rounds; LIMIT=900 seconds of a check program; SOAK=20000 frames; PROCESSES=8 that share the GPU for as many again; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer;
 # PARTS="fate programs pictures sanitizer soak": these alone, added to the record that is there if it is of the same sources.
 # Writes gpu-record.txt, to be committed as fate_tests/gpu-record.txt, and logs/. Ends in a line "N passed, N failed".
-# SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
 cd "$(dirname "$0")"
 device=${1:-cuda}

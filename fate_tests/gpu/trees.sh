@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prints the git trees of what a GPU runs, as it is in the work tree, committed or not. SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Prints the git trees of what a GPU runs, as it is in the work tree, committed or not.
 set -eu
 cd "$(dirname "$0")/../.."
 for room in common cuda_kernels libavcodec_ext; do

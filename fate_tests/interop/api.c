@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The encoders through libavcodec's API, where the ffmpeg command does not go: timing of packets, flush, buffers of the caller's
  * own, packets that outlive the encoder, an encoder that is closed while frames are in flight.
- * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include <stdio.h>
 #include <string.h>

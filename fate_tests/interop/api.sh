@@ -1,7 +1,7 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # The encoders through libavcodec's API: makes api.c with an FFmpeg build's own libraries and runs it.
 # Usage: api.sh FFMPEG_BUILD [DEVICE]; VALGRIND=1 runs it under valgrind. Ends in a line "N passed, N failed".
-# SPDX-License-Identifier: LGPL-2.1-or-later
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "${1:?usage: api.sh FFMPEG_BUILD [DEVICE]}"

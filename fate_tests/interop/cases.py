@@ -1,4 +1,5 @@
-"""A check of many cases, on all cores. SPDX-License-Identifier: LGPL-2.1-or-later"""
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A check of many cases, on all cores."""
 import concurrent.futures
 import os
 

@@ -1,9 +1,10 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Pictures that are no photographs, coded to targets of size: more bytes never give less PSNR. On regular patterns all coefficients of
 a sub-band are alike, so that errors of estimated distortions do not cancel. Slopes that are predicted lose next to nothing. At equal
 bytes and blocks PSNR is OpenJPEG's or more, in the mean over OpenJPEG's different codestreams. For that, samples are 48 to 208: of black and white decoders
 clamp what overshoots, which is chance (docs/experiments/rate-control-distortion.md).
 
-usage: charts.py FFMPEG_BUILD. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+usage: charts.py FFMPEG_BUILD. Ends in a line "N passed, N failed".
 """
 import math
 import random

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Writes a JPEG file of cyan, magenta, yellow and black by libjpeg, with Adobe's marker. The PPM of the standard input
 // becomes these inks. Usage: cmyk cmyk|ycck SAMPLING [RESTART_INTERVAL] <PPM >JPEG   SAMPLING: 1 or 2, of the first
-// component and black.   SPDX-License-Identifier: LGPL-2.1-or-later
+// component and black.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,5 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Decoders of JPEG 2000: each gives a picture as pictures.py has it, or raises Failure.
-
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import os
 import re

@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # What the encoders must refuse: each case fails with a clear line of its own and no crash. Usage: errors.sh FFMPEG_BUILD
-# VALGRIND=1 runs every case under valgrind. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# VALGRIND=1 runs every case under valgrind. Ends in a line "N passed, N failed".
 set -uo pipefail
 ffmpeg=${1:?usage: errors.sh FFMPEG_BUILD}/ffmpeg
 checker=()

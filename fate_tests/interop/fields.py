@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes an AVI whose packets are two JPEG files each, the fields of a frame.
 
 Usage: fields.py WIDTH HEIGHT FILE... >AVI   HEIGHT: of a frame; an even number of files.
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import struct
 import sys

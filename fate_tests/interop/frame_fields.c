@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What a decoder says of the frames of a file: a line for each field of a frame and for each of its side data, as ffprobe
  * names them, which cannot be told which decoder to take. Usage: frame_fields FILE DECODER [OPTION=VALUE...]
- * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Every stream of FATE's tests of h264_cavlc_cuda: FFmpeg's decoder and OpenH264 (8 bits, 4:2:0) show the encoder's own
 # reconstruction, bit by bit, and trace_headers parses all of it. Containers hand the same pictures on.
 # Usage: h264.sh FFMPEG_BUILD [MEDIA_DIR]; DEVICE=cpu. Ends in a line "N passed, N failed".
-# SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)

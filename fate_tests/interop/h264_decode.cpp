@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Decodes a byte stream of h264_cavlc_cuda with the unit tests' own decoder, without the deblocking filter, to planes
 // of 8 bits, or 16 bits of the host's order. Prints profile_idc, chroma_format_idc, the bit depth and the
 // highest level_prefix. With RECONSTRUCTIONS each picture has to be one that the encoder wrote there
 // (fate_tests/emu/reconstruction.cpp). Usage: h264_decode [-z] IN OUT [RECONSTRUCTIONS]; -z: zeros may follow NAL units
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstdio>
 #include <fstream>
 #include <iterator>

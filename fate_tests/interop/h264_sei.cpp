@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Writes a byte stream of three pictures with SEI messages of all kinds, through the library's C API.
-// Usage: h264_sei OUT   SPDX-License-Identifier: LGPL-2.1-or-later
+// Usage: h264_sei OUT
 #include <cudaenc.h>
 
 #include <cstdio>

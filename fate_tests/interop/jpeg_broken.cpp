@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Files as they are, broken at random, and every prefix of them: a device decodes the same samples as the CPU, with the
 // same codes and flags. A thread, with decoders of its own, takes a file. Usage: jpeg_broken DEVICE ROUNDS PREFIX_STEP
 // FILE...   ROUNDS: of each file; PREFIX_STEP: bytes by which prefixes differ; 0: none. Ends in a line "N passed, N
-// failed".   SPDX-License-Identifier: LGPL-2.1-or-later
+// failed".
 #include <algorithm>
 #include <atomic>
 #include <cstdio>

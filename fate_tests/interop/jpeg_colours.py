@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Writes JPEG files with all combinations of what tells their colours: JFIF's marker, Adobe's with transform 0, 1 or 2, identifiers.
 
-Usage: jpeg_colours.py FOLDER FILE...   FILE: of three or four components, of any sampling. SPDX-License-Identifier: LGPL-2.1-or-later
+Usage: jpeg_colours.py FOLDER FILE...   FILE: of three or four components, of any sampling.
 """
 import itertools
 import struct

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The planes of JPEG files by cudaenc and by libjpeg's accurate inverse DCT: the same, sample for sample, of all files
 // that libjpeg decodes without a complaint.
-// Usage: jpeg_decode DEVICE FILE...   SPDX-License-Identifier: LGPL-2.1-or-later
+// Usage: jpeg_decode DEVICE FILE...
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>

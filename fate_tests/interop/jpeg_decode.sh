@@ -1,8 +1,8 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # mjpeg_cuda's decoder against libjpeg-turbo: the same samples of the streams of FATE's tests, of what cjpeg and jpegtran make
 # of real and synthetic pictures, of the files of a corpus, and of those that the machine has. And through FFmpeg.
 # Usage: jpeg_decode.sh FFMPEG_BUILD [MEDIA_DIR]; DEVICE=cpu   Ends in a line "N passed, N failed".
-# SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """What FFmpeg's frames say of a JPEG picture: mjpeg_cuda's are those of FFmpeg's mjpeg, field by field as ffprobe prints them. Samplings,
 colours, scans, marker segments, fields of interlaced frames, -lowres, -skip_frame; where the two differ, by purpose, and what is refused.
 
-Usage: jpeg_frames.py FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+Usage: jpeg_frames.py FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed".
 """
 import struct
 import subprocess

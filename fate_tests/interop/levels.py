@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Any number of wavelet levels with a target, read by FFmpeg's own decoder: beyond five levels the PSNR falls by less than
 # 0.75 dB on a picture with noise, by less than 1.5 dB on a regular one. And targets that are larger than any frame.
-# Usage: levels.py FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: levels.py FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed".
 import re, subprocess, sys, tempfile
 from pathlib import Path
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Encodes a small picture by a line of options, and has libavcodec's decoder and OpenJPEG's library read the stream:
 // many lines in one process. matrix.py chooses the options and judges; matrix.sh builds this. Usage: matrix FOLDER
 // <lines A line is NUMBER PIXEL_FORMAT WIDTHxHEIGHT CONTENT SEED TASKS OPTION=VALUE...; TASKS, joined by commas:
@@ -12,7 +13,6 @@
 //   DECODER.line        what it said, warnings and errors
 //   jpeg2000.format     the pixel format that it chose
 //   between             how far the two decoders are from each other
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

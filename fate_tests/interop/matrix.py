@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Options of j2k_cuda at random. Every stream that the encoder makes is read by two decoders, FFmpeg's and OpenJPEG, some by Grok
 as well, and by Grok in the place of one that the encoder warns of. Lossless streams must give the source, of others the decoders
 must give the same. Options that are refused must be so in one line. Some streams are the emulator's too.
@@ -5,7 +6,6 @@ must give the same. Options that are refused must be so in one line. Some stream
 usage: matrix.py FFMPEG_BUILD [COUNT [SEED [ht]] | -]
 COUNT: accepted combinations; 2000. SEED: of the first one, 1. ht: all with the HT block coder. -: lines that a run printed, from standard input
 matrix.sh builds the program that encodes and decodes, FFMPEG_BUILD/tests/data/matrix (matrix.cpp).
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import array
 import collections

@@ -1,9 +1,10 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Options at random, each stream read by two decoders: builds matrix.cpp with an FFmpeg build's own libraries, and runs matrix.py.
 # Usage: matrix.sh FFMPEG_BUILD [COUNT [SEED [ht]] | - | misread]
 #   ht: all with the HT block coder
 #   -: lines that a run printed, from standard input; misread: what decoders are known to get wrong (misread.py)
-# Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Ends in a line "N passed, N failed".
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:?usage: matrix.sh FFMPEG_BUILD [COUNT [SEED [ht]] | - | misread]}" && pwd)

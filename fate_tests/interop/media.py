@@ -1,8 +1,8 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Encodes real pictures with j2k_cuda, losslessly and at three qualities, decodes and compares them.
 
 usage: media.py FFMPEG_BUILD MEDIA_DIR DEVICE JPYLYZER
 FFmpeg's decoder reads every frame; OpenJPEG, Grok, jpylyzer and opj_dump take the first one of each stream.
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import os
 import re

@@ -1,7 +1,7 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Real pictures (*.png, *.mkv of MEDIA_DIR) through j2k_cuda: lossless and three qualities, decoded by FFmpeg, OpenJPEG and Grok.
 # Usage: media.sh FFMPEG_BUILD MEDIA_DIR [DEVICE]; MEDIA_FRAMES (2) frames of a clip. Ends in a line "N passed, N failed".
-# SPDX-License-Identifier: LGPL-2.1-or-later
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 : "${2:?usage: media.sh FFMPEG_BUILD MEDIA_DIR [DEVICE]}"

@@ -1,8 +1,9 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Other programs read what JP2 files say of their pictures: XMP, IPTC, ICC profiles, resolutions, depths and alpha; and the profiles of
 libraries have what those ask for. Read by ExifTool, OpenJPEG, jpylyzer, Pillow and ImageMagick, where they are.
 Ends in a line "N passed, N failed".
 
-usage: metadata.py FFMPEG_BUILD [DEVICE]   SPDX-License-Identifier: LGPL-2.1-or-later
+usage: metadata.py FFMPEG_BUILD [DEVICE]
 """
 import json
 import os

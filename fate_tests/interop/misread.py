@@ -1,10 +1,10 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """What a decoder gets wrong: the smallest streams of j2k_cuda that show it, each read rightly by another decoder. The encoder warns of
 those that FFmpeg's decoder and OpenJPEG misread, and docs/encoders.md has them all in its table. A decoder that has become better
 is told of in a note, which is no failure.
 
 usage: misread.py FFMPEG_BUILD
 matrix.sh FFMPEG_BUILD misread builds the program that encodes and decodes, and runs this.
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import os
 import sys

@@ -1,8 +1,9 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Other programs take what mjpeg_cuda makes: libjpeg-turbo and FFmpeg's decoder read every stream without a warning and agree,
 # containers and RTP carry it, real pictures become no smaller and no better by libjpeg-turbo's encoder. And what mjpeg_cuda
 # makes of FFmpeg's own options. Usage: mjpeg.sh FFMPEG_BUILD [MEDIA_DIR]; DEVICE=cpu
-# Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Ends in a line "N passed, N failed".
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """What MXF files say of JPEG 2000: descriptors and the label of the essence follow the codestream, as read here, by the
 distribution's ffprobe and by mediainfo; of JP2 files the codestream becomes essence. Frames in CUDA memory are stood for by
 mxf_cuda.c. Warnings where a file's name and its contents disagree.
 
-Usage: mxf.py FFMPEG_BUILD. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+Usage: mxf.py FFMPEG_BUILD. Ends in a line "N passed, N failed".
 """
 import json
 import shutil

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Muxes a JPEG 2000 codestream as a stream of CUDA frames, which needs no GPU. Usage: mxf_cuda FILE OUT.mxf RGB
- * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Decodes a byte stream with OpenH264 to planes of 8 bits. Usage: openh264_decode IN OUT
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Decodes a byte stream with OpenH264 to planes of 8 bits. Usage: openh264_decode IN OUT
 #include <wels/codec_api.h>
 
 #include <cstdio>

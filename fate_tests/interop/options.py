@@ -1,10 +1,10 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Options are told once, in the library's tables (common/options.h). The glue's AVOptions, as `ffmpeg -h` prints them, and the
 comments of cudaenc.h must say the same: name, default, range, named values, text. The tables of docs/encoders.md and decoders.md,
 and of patches/doc, which become FFmpeg's texinfo, are written from these. Ends in a line "N passed, N failed".
 
 usage: options.py FFMPEG_BUILD [--write]
 --write: writes the documents' tables and the comments of cudaenc.h; else they are compared
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import os
 import re

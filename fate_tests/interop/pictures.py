@@ -1,7 +1,7 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Raw pictures of FFmpeg's pixel formats, PGX pictures and JPEG 2000 files, as lists of components.
 
 A component is (width, height, depth, samples); components are in the order R G B, Y Cb Cr, X Y Z or gray, then alpha.
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import array
 import re

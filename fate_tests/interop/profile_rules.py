@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Rules of JPEG 2000 profiles, checked on a codestream; written from the tables that docs/encoders.md names, and from nothing of
 the encoder. As a program: profile_rules.py [--hfr] [--stereo] PROFILE FRAMES_A_SECOND FILE...
-
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import math
 import sys

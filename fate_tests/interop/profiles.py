@@ -1,8 +1,9 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """The streams that FATE's tests profile-* left follow the rules of their profiles; and streams that break one rule each, made of
 them, show that profile_rules.py would say so.
 
 usage: profiles.py FFMPEG_BUILD <list of streams
-A line of the list: name, pixel format, WxH, frames, source file, encoder options. SPDX-License-Identifier: LGPL-2.1-or-later
+A line of the list: name, pixel format, WxH, frames, source file, encoder options.
 """
 import re
 import struct

@@ -1,6 +1,7 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # The streams of FATE's tests of profiles follow their rules, and streams that break one are told apart: profiles.py.
-# Usage: profiles.sh FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: profiles.sh FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed".
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:?usage: profiles.sh FFMPEG_BUILD [DEVICE]}" && pwd)

@@ -1,10 +1,11 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Screens and photographs at ten sizes, from 0.1 bit/pixel to lossless: more bytes never give less PSNR, slopes that are predicted lose
 next to nothing, and at equal bytes and blocks PSNR is OpenJPEG's or more. Whole screens lose little at five sizes
 between these, where their parts do not show it. With the HT block coder frames that choose their steps are as
 good as a bit-plane for each block, and as one step for all at the bytes of a `quality`, up to 9 to 16 bits/pixel.
 
 usage: quality.py FFMPEG_BUILD [MEDIA]. MEDIA: a folder of real pictures; without one, FFmpeg makes some.
-Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+Ends in a line "N passed, N failed".
 """
 import os
 import subprocess

@@ -1,8 +1,9 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Other decoders read every stream of FATE's tests of j2k_cuda: FFmpeg's own, OpenJPEG and Grok. Lossless ones must give the
 # source, lossy ones be within 1 code value of each other, also where they decode some of the quality layers only; jpylyzer
 # and opj_dump must find the headers valid.
-# Usage: run.sh FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: run.sh FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed".
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:?usage: run.sh FFMPEG_BUILD [DEVICE]}" && pwd)

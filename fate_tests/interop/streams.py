@@ -1,8 +1,8 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Has other decoders read the streams that FATE's tests of j2k_cuda left, and compares what they make of them.
 
 usage: streams.py FFMPEG_BUILD JPYLYZER <list of streams
 A line of the list: name, pixel format, WxH, frames, source file, encoder options.
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import sys
 import tempfile

@@ -1,8 +1,8 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """All combinations of code-block styles, lossless and lossy: FFmpeg's decoder, OpenJPEG and Grok decode them alike and find nothing to
 warn of, whole codewords and, where there are segmentation symbols or predictable terminations, those too.
 
 usage: styles.py FFMPEG_BUILD DEVICE
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import array
 import random

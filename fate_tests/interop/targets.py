@@ -1,6 +1,5 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Pictures of 8 bits that j2k_cuda and OpenJPEG code to a target of size, and their PSNR as OpenJPEG decodes them.
-
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import math
 import os

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The usual formats of cudaenc_format_by_name() against FFmpeg's pixel formats of the same names.
- * Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later */
+ * Ends in a line "N passed, N failed". */
 #include <cudaenc.h>
 #include <libavutil/pixdesc.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Packages, as a distribution makes and uses them: the library is built twice, offline, in folders of other names and without
 # compilers of kernels; both have the same bytes. The packages are installed into a clean chroot and used there.
 # Usage: check.sh [SUITE]    As root, with debootstrap. CHROOT names a folder that debootstrap filled already.
-# Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Ends in a line "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD

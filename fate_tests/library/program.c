@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A program that is built with headers of other versions: encodes and decodes, and prints what came out.
- * LATER: the header is of a later version, whose structures have a member `later`.
- * SPDX-License-Identifier: LGPL-2.1-or-later */
+ * LATER: the header is of a later version, whose structures have a member `later`. */
 #include <cudaenc.h>
 #include <stdio.h>
 #include <stdlib.h>

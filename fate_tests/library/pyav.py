@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """PyAV on FFmpeg's shared libraries: its packets are those of the command line, and its decoder gives the frames back.
 
-Usage: pyav.py FFMPEG    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+Usage: pyav.py FFMPEG    Ends in a line "N passed, N failed".
 """
 import pathlib
 import subprocess

@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # The wheel in a fresh virtual environment, with the library inside it and with the emulator's in its place; its type hints, by mypy.
-# Usage: python.sh BUILD    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: python.sh BUILD    Ends in a line "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$PWD/${1:?usage: python.sh BUILD}

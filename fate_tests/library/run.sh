@@ -1,7 +1,8 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # The library as a program outside finds it: installs it into a folder of its own, builds the examples and programs of
 # other versions of the header on it, runs them, and takes it away again. Ends in a line "N passed, N failed".
-# Usage: run.sh BUILD FATE_BUILD    SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: run.sh BUILD FATE_BUILD
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$PWD/${1:?usage: run.sh BUILD FATE_BUILD}

@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # `make install SHARED=minimal`: FFmpeg's shared libraries with the codecs on libcudaenc.so, found by pkg-config and used by a
-# program and by PyAV, which pip builds. Usage: shared.sh    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# program and by PyAV, which pip builds. Usage: shared.sh    Ends in a line "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$PWD/build/check/shared

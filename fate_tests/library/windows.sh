@@ -1,6 +1,7 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # The library for Windows, made by mingw-w64, under Wine: the programs of the tests give the bytes that they give on Linux.
-# Usage: windows.sh BUILD    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: windows.sh BUILD    Ends in a line "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """JPEG 2000, JPEG and all-intra H.264 on NVIDIA GPUs and on the CPU.
 
     jp2 = encode(picture)                                   # one picture
@@ -18,7 +19,7 @@ CuPy are checked, on the GPU; of others the bits above are left out.
 
 Options are those of cudaenc.h, by name: quality=85, bit_rate=10_000_000, pred="dwt53", levels=6. The same input and
 options give the same bytes on every device. What the library warns of, such as a target that is missed, goes to
-logging.getLogger("cudaenc"). SPDX-License-Identifier: LGPL-2.1-or-later
+logging.getLogger("cudaenc").
 """
 from __future__ import annotations
 

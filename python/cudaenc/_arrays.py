@@ -1,4 +1,5 @@
-"""Arrays of other libraries as planes of the C API. SPDX-License-Identifier: LGPL-2.1-or-later"""
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Arrays of other libraries as planes of the C API."""
 from __future__ import annotations
 
 import ctypes

@@ -1,4 +1,5 @@
-"""The shared library, its errors and options. SPDX-License-Identifier: LGPL-2.1-or-later"""
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The shared library, its errors and options."""
 from __future__ import annotations
 
 import functools

@@ -1,8 +1,7 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """MP4 files of all-intra H.264 (ISO/IEC 14496-12 and -15).
 
     write_mp4("out.mp4", frames, frame_rate=24, crf=20)     # frames: (N, height, width, 3) on a GPU, or planes
-
-SPDX-License-Identifier: LGPL-2.1-or-later
 """
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The package as its users have it; pictures are decoded by Pillow, films by FFmpeg (PyAV) too. SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The package as its users have it; pictures are decoded by Pillow, films by FFmpeg (PyAV) too.
 
 CUDAENC_LIBRARY with the emulator in it: kernels too, on arrays that say they are in CUDA memory.
 """

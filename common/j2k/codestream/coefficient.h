@@ -1,4 +1,5 @@
-// Quantised coefficients between transform and block coder. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Quantised coefficients between transform and block coder.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // What a codestream is, as its marker segments say (T.800 Annex A). An encoder makes a description out of options, a
-// decoder out of markers. Geometry and headers follow from it. SPDX-License-Identifier: LGPL-2.1-or-later
+// decoder out of markers. Geometry and headers follow from it.
 #pragma once
 #include <array>
 #include <cstdint>

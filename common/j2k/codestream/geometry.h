@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // A picture's tile-components, code-blocks, precincts, packets and tile-parts, in the order of the codestream (T.800
-// Annex B): flat tables that host and device read. SPDX-License-Identifier: LGPL-2.1-or-later
+// Annex B): flat tables that host and device read.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,5 @@
-// The main header's marker segments (T.800 Annex A). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The main header's marker segments (T.800 Annex A).
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The parts of a codestream that CPU and CUDA pipelines place alike: packet headers' bits to bytes, marker segments of
 // tile-parts (T.800 A.4, A.7.3, A.8).
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// The rows of Geometry's tables: plain data that host and device read. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The rows of Geometry's tables: plain data that host and device read.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// Rate allocation: the slope threshold of each quality layer. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Rate allocation: the slope threshold of each quality layer.
 #pragma once
 #include <cstdint>
 

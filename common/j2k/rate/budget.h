@@ -1,5 +1,5 @@
-// Budgets of frames, and the next step of their rate allocation: the same for host and device.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Budgets of frames, and the next step of their rate allocation: the same for host and device.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,5 @@
-// The convex hull of a block's truncation points (PCRD-opt, T.800 J.14.3). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The convex hull of a block's truncation points (PCRD-opt, T.800 J.14.3).
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// How the rate allocation of a frame ended. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How the rate allocation of a frame ended.
 #pragma once
 #include "../t1/stop.h"
 #include "../t2/layers.h"

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Parallel slope prediction (PSP): before any block is coded, sampled blocks tell the slope at which the budget will be
-// met, and tier-1 stops there. SPDX-License-Identifier: LGPL-2.1-or-later
+// met, and tier-1 stops there.
 #pragma once
 #include "../t1/block.h"
 #include "../t1/contexts.h"

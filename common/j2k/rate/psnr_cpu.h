@@ -1,5 +1,5 @@
-// A target of PSNR: the threshold at which a frame just meets it. The host decodes frames, also where a device encodes.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// A target of PSNR: the threshold at which a frame just meets it. The host decodes frames, also where a device encodes.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,4 +1,5 @@
-// Truncation of codewords at the thresholds of the rate allocation. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Truncation of codewords at the thresholds of the rate allocation.
 #pragma once
 #include <cstdint>
 

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The interface of a block coder. It takes code-blocks and coefficients. It returns a record a block and the bytes in
 // the block's room; of truncatable blocks also length and distortion reduction of each truncation point. There are
 // the MQ coder (T.800 Annexes C, D) and the HT coder (T.814). Tier-2 and rate allocation know them by this header
-// alone. SPDX-License-Identifier: LGPL-2.1-or-later
+// alone.
 #pragma once
 #include <cstdint>
 #include <span>

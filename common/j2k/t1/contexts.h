@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Tier-1's contexts, bit-sliced: after Matela et al. (2010), passes and contexts of all samples at once, by logic on
 // words. A word's nibbles are columns of stripes: on the GPU 32 rows of one column, on the CPU 16 columns of one
-// stripe. SPDX-License-Identifier: LGPL-2.1-or-later
+// stripe.
 #pragma once
 #include <cstdint>
 

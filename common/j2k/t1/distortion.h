@@ -1,5 +1,5 @@
-// What coding passes take off the squared error, and what their decisions cost, from counts of samples.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What coding passes take off the squared error, and what their decisions cost, from counts of samples.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // HT block coding (ITU-T T.814 Clause 7): what a quad of 2x2 samples puts into the three bit-streams of a cleanup pass.
 // MagSgn has the magnitudes' bits and signs; VLC, which grows backwards, significance and exponents; MEL, where nothing
-// near is significant yet, whether the quad is. SPDX-License-Identifier: LGPL-2.1-or-later
+// near is significant yet, whether the quad is.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// CxtVLC codewords of HT block coding (ITU-T T.814 Annex C). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// CxtVLC codewords of HT block coding (ITU-T T.814 Annex C).
 #pragma once
 #include <cstdint>
 #include <span>

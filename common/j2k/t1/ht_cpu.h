@@ -1,4 +1,5 @@
-// HT block coding on the CPU. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// HT block coding on the CPU.
 #pragma once
 #include <cstdint>
 #include <span>

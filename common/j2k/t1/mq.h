@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The MQ arithmetic encoder, T.800 Annex C. One piece of code for the CPU and the kernel: free of branches but for the
-// byte output, since lanes of a warp code different blocks. SPDX-License-Identifier: LGPL-2.1-or-later
+// byte output, since lanes of a warp code different blocks.
 #pragma once
 #include <cstdint>
 

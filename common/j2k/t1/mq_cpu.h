@@ -1,4 +1,5 @@
-// The MQ coder on the CPU: MqEncoder with less to do for each decision. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The MQ coder on the CPU: MqEncoder with less to do for each decision.
 #pragma once
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Raw segments of the arithmetic coding bypass (T.800 D.6): decisions as bits, a 0 stuffed after each byte 0xFF, and
-// padding 0 1 0 1 .. up to the end of the last byte, which is not 0xFF. SPDX-License-Identifier: LGPL-2.1-or-later
+// padding 0 1 0 1 .. up to the end of the last byte, which is not 0xFF.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Slopes: distortion reduction over bytes, as logarithms. Weights of sub-bands have the same unit.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Slopes: distortion reduction over bytes, as logarithms. Weights of sub-bands have the same unit.
 #pragma once
 #include <cstdint>
 

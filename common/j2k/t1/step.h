@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Quantiser steps that a frame chooses: those of the session, times less than 2. Coefficients have the session's, which
 // are small; the HT coder multiplies them by the ratio of both. The frame's main header tells its steps.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 

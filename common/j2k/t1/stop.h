@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Where tier-1 stops short of a block's last pass: passes of a lower slope than a given one are not coded, since rate
-// allocation would truncate them. SPDX-License-Identifier: LGPL-2.1-or-later
+// allocation would truncate them.
 #pragma once
 #include <cstdint>
 

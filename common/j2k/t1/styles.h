@@ -1,5 +1,5 @@
-// Code-block styles (T.800 Table A.19): which passes are raw, where codeword segments end, and how long they are.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Code-block styles (T.800 Table A.19): which passes are raw, where codeword segments end, and how long they are.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Tier-1 on the CPU: context modelling, then the MQ coder, two blocks in turns. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Tier-1 on the CPU: context modelling, then the MQ coder, two blocks in turns.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,4 +1,5 @@
-// A code-block as bit-planes in words of 16 columns of a stripe. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A code-block as bit-planes in words of 16 columns of a stripe.
 #pragma once
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
-// Quality layers: which of a block's passes and bytes belong to which (T.800 B.10).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Quality layers: which of a block's passes and bytes belong to which (T.800 B.10).
 #pragma once
 #include <cstddef>
 #include <cstdint>

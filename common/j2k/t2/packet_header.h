@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // A code-block's part of a packet header (T.800 B.10). Its bits in any layer follow from the tag-tree nodes above it
-// and its own numbers. So blocks can be written in any order, each at its own position. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// and its own numbers. So blocks can be written in any order, each at its own position.
 #pragma once
 #include <cstdint>
 

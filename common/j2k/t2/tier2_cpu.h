@@ -1,4 +1,5 @@
-// Tier-2 on the CPU: packet headers, and the codestream from codewords. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Tier-2 on the CPU: packet headers, and the codestream from codewords.
 #pragma once
 #include <cstdint>
 #include <functional>

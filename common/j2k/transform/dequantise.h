@@ -1,4 +1,5 @@
-// Reconstruction of coefficients, T.800 E.1.1.2 and E.1.2.2. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Reconstruction of coefficients, T.800 E.1.1.2 and E.1.2.2.
 #pragma once
 #include "../codestream/coefficient.h"
 

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Discrete wavelet transform, T.800 Annex F: the lifting steps of one sample and the symmetric extension. The CPU walks
 // rows and columns with them, the kernel registers; a sample's arithmetic, and so its rounding, is the same.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The wavelet transform on the CPU, a level at a time (T.800 F.4.2 to F.4.8), and what rows go through before and
 // after. Rows come in pairs and are lifted with the pairs before them. Then each row is split into its halves. So
-// memory is read and written once. SPDX-License-Identifier: LGPL-2.1-or-later
+// memory is read and written once.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -1,4 +1,5 @@
-// The inverse wavelet transform on the CPU (T.800 F.3). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The inverse wavelet transform on the CPU (T.800 F.3).
 #pragma once
 #include <cstdint>
 

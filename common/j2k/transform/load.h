@@ -1,5 +1,5 @@
-// From pixels to the wavelet transform's input: unpacking, DC level shift (T.800 G.1), component transforms (G.2, G.3).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// From pixels to the wavelet transform's input: unpacking, DC level shift (T.800 G.1), component transforms (G.2, G.3).
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// Colour primaries and white points, ITU-T H.273 Table 2. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Colour primaries and white points, ITU-T H.273 Table 2.
 #pragma once
 #include <array>
 #include <optional>

@@ -1,5 +1,5 @@
-// Dead-zone quantisation, T.800 Annex E.1.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Dead-zone quantisation, T.800 Annex E.1.
 #pragma once
 #include <cstdint>
 

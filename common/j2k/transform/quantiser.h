@@ -1,4 +1,5 @@
-// The quantiser of a sub-band as an encoder applies it (T.800 E.1). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The quantiser of a sub-band as an encoder applies it (T.800 E.1).
 #pragma once
 #include <vector>
 

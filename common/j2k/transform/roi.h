@@ -1,5 +1,5 @@
-// The region of interest by the max-shift method, T.800 Annex H: its coefficients lie in bit-planes above all others'.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The region of interest by the max-shift method, T.800 Annex H: its coefficients lie in bit-planes above all others'.
 #pragma once
 #include <cstdint>
 

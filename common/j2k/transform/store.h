@@ -1,4 +1,5 @@
-// From the inverse wavelet transform's output to samples: load.h backwards. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// From the inverse wavelet transform's output to samples: load.h backwards.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // From samples to quantised coefficients: conversion to X'Y'Z', load, component transform, wavelet transform,
-// quantisation, region of interest. SPDX-License-Identifier: LGPL-2.1-or-later
+// quantisation, region of interest.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,4 +1,5 @@
-// What the forward transform of a session's frames follows. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the forward transform of a session's frames follows.
 #pragma once
 #include <vector>
 

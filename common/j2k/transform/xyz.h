@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // From RGB or YUV to X'Y'Z' of digital cinema (SMPTE ST 428-1, RP 431-2): range and matrix (H.273), transfer to linear
 // light, primaries to XYZ, 48/52.37, the power 1/2.6, 12 bits. Powers are in tables that the host makes; floats only
-// add and multiply. SPDX-License-Identifier: LGPL-2.1-or-later
+// add and multiply.
 #pragma once
 #include <cstdint>
 

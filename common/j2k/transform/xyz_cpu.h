@@ -1,4 +1,5 @@
-// Conversion to X'Y'Z' on the CPU. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Conversion to X'Y'Z' on the CPU.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// The tables of a conversion to X'Y'Z'. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The tables of a conversion to X'Y'Z'.
 #pragma once
 #include <memory>
 #include <string>

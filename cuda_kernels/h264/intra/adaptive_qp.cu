@@ -1,5 +1,5 @@
-// Adaptive quantisation: the QP of each macroblock before, and mb_qp_delta after the intra pipeline.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Adaptive quantisation: the QP of each macroblock before, and mb_qp_delta after the intra pipeline.
 #include "adaptive_qp_params.h"
 
 #include "../../../common/h264/adaptive_qp.h"

@@ -1,4 +1,5 @@
-// Parameters of adaptive_qp.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of adaptive_qp.cu.
 #pragma once
 #include "../../../common/h264/macroblock.h"
 #include "../../../common/kernel_name.h"

@@ -1,5 +1,5 @@
-// Words of two numbers, lanes that exchange lines, quantisers.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Words of two numbers, lanes that exchange lines, quantisers.
 #pragma once
 #include "../../../common/h264/transform.h"
 #include "state.cuh"

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // I_4x4: a step codes the one or two blocks of a diagonal, a half of the warp each: four candidates, four
 // lanes each.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "blocks_nxn.cuh"
 

@@ -1,5 +1,5 @@
-// I_8x8: a block after the other, with a warp: four candidates, eight lanes each.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// I_8x8: a block after the other, with a warp: four candidates, eight lanes each.
 #pragma once
 #include "blocks_nxn.cuh"
 

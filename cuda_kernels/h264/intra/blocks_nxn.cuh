@@ -1,5 +1,5 @@
-// Modes of I_4x4 and I_8x8.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Modes of I_4x4 and I_8x8.
 #pragma once
 #include "lines.cuh"
 #include "neighbours.cuh"

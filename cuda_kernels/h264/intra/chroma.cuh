@@ -1,5 +1,5 @@
-// Chroma of 4:2:0 and 4:2:2, with a warp.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Chroma of 4:2:0 and 4:2:2, with a warp.
 #pragma once
 #include "neighbours.cuh"
 #include "prediction.cuh"

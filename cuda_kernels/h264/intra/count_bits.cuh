@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The most bits that residual blocks can have, whatever their nC: where a macroblock may have to be I_PCM. A lane has a
-// block. SPDX-License-Identifier: LGPL-2.1-or-later
+// block.
 #pragma once
 #include "decision.cuh"
 

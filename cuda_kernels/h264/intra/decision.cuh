@@ -1,5 +1,5 @@
-// A macroblock's type.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// A macroblock's type.
 #pragma once
 #include "arithmetic.cuh"
 

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The intra pipeline on a device, with the decisions of effort 0: samples to macroblocks and levels. The pipeline owns
-// its buffers. SPDX-License-Identifier: LGPL-2.1-or-later
+// its buffers.
 #pragma once
 #include <array>
 #include <memory>

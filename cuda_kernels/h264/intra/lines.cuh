@@ -1,5 +1,5 @@
-// Coding of lines. A lane has column `column` of a block: the source and the prediction.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Coding of lines. A lane has column `column` of a block: the source and the prediction.
 #pragma once
 #include "arithmetic.cuh"
 

@@ -1,5 +1,5 @@
-// What a macroblock becomes for the entropy coder.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What a macroblock becomes for the entropy coder.
 #pragma once
 #include "decision.cuh"
 

@@ -1,5 +1,5 @@
-// I_16x16, with a warp.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// I_16x16, with a warp.
 #pragma once
 #include "neighbours.cuh"
 #include "prediction.cuh"

@@ -1,5 +1,5 @@
-// What macroblocks leave to the row below and to the next one.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What macroblocks leave to the row below and to the next one.
 #pragma once
 #include "decision.cuh"
 

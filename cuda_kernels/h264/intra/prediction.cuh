@@ -1,5 +1,5 @@
-// Predictions of whole macroblocks: I_16x16 and chroma.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Predictions of whole macroblocks: I_16x16 and chroma.
 #pragma once
 #include "lines.cuh"
 

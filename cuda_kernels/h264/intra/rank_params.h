@@ -1,4 +1,5 @@
-// Parameters of rank.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of rank.cu.
 #pragma once
 #include "../../../common/h264/rank.h"
 #include "../../../common/kernel_name.h"

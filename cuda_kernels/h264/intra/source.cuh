@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Source samples of a macroblock, and its ranked modes. A lane has four samples of a row in each round, of luma or of a
-// chroma component. SPDX-License-Identifier: LGPL-2.1-or-later
+// chroma component.
 #pragma once
 #include "arithmetic.cuh"
 

@@ -1,5 +1,5 @@
-// What a thread-block of the wavefront keeps in shared memory: a macroblock coded as each type.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What a thread-block of the wavefront keeps in shared memory: a macroblock coded as each type.
 #pragma once
 #include "../../../common/h264/intra_modes.h"
 #include "../../device.cuh"

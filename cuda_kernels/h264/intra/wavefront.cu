@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Intra coding (H.264, 8.3 and 8.5, inverted): samples to macroblocks and levels, with the decisions of effort 0. A
 // thread-block owns a row of macroblocks and stays two behind the one above. A macroblock is coded as all types at
 // once, a warp each, I_4x4 and I_8x8 where they are likely; then the cheapest one is kept. The last rows of its
 // reconstruction go to the row below through memory, in words that tell whether they are there.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../look_back.cuh"
 #include "blocks_4x4.cuh"
 #include "blocks_8x8.cuh"

@@ -1,4 +1,5 @@
-// Parameters of wavefront.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of wavefront.cu.
 #pragma once
 #include "../../../common/h264/decisions.h"
 #include "../../../common/h264/intra_modes.h"

@@ -1,4 +1,5 @@
-// Rate allocation: bytes by slope, thresholds, bytes of packets. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Rate allocation: bytes by slope, thresholds, bytes of packets.
 #include "../t2/t2.cuh"
 #include "rate_params.h"
 

@@ -1,4 +1,5 @@
-// The convex hulls of blocks' truncation points (PCRD-opt, T.800 J.14.3). SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The convex hulls of blocks' truncation points (PCRD-opt, T.800 J.14.3).
 #include "../../../common/j2k/rate/hull.h"
 
 #include "../../device.cuh"

@@ -1,5 +1,5 @@
-// Targets of PSNR: the host decodes what the device has coded, one frame at a time.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Targets of PSNR: the host decodes what the device has coded, one frame at a time.
 #pragma once
 #include <memory>
 #include <span>

@@ -1,5 +1,5 @@
-// Rate control on a device: the slope at which tier-1 stops, hulls, thresholds, truncation.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Rate control on a device: the slope at which tier-1 stops, hulls, thresholds, truncation.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,5 @@
-// What the kernels of rate allocation work on, and their parameters. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the kernels of rate allocation work on, and their parameters.
 #pragma once
 #include "../../../common/j2k/rate/allocate.h"
 #include "../../../common/j2k/rate/predict.h"

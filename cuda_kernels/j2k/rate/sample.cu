@@ -1,5 +1,5 @@
-// Sampled blocks: estimates of what they take by slope, before any block is coded (parallel slope prediction).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Sampled blocks: estimates of what they take by slope, before any block is coded (parallel slope prediction).
 #include "../../../common/j2k/transform/quantise.h"
 #include "../t1/tile.cuh"
 #include "rate_params.h"

@@ -1,4 +1,5 @@
-// Truncation of codewords at the thresholds; their tag trees. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Truncation of codewords at the thresholds; their tag trees.
 #include "../t2/t2.cuh"
 #include "rate_params.h"
 

@@ -1,4 +1,5 @@
-// The seam between the pipeline and block coders on a device. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The seam between the pipeline and block coders on a device.
 #pragma once
 #include "../../../common/device.h"
 #include "../../../common/j2k/t1/block.h"

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Context modelling of whole blocks: a kernel for each variant of styles and policies that the product needs, for small
-// blocks and for tiled ones. SPDX-License-Identifier: LGPL-2.1-or-later
+// blocks and for tiled ones.
 #include "model.cuh"
 
 namespace cudaenc::j2k {

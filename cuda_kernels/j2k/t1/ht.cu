@@ -1,5 +1,5 @@
-// HT block coding of whole blocks: all bit-planes, or the passes that a target needs.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// HT block coding of whole blocks: all bit-planes, or the passes that a target needs.
 #include "ht_block.cuh"
 
 namespace cudaenc::j2k {

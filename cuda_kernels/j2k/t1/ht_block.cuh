@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // HT block coding (ITU-T T.814), quad-parallel: a lane has a pair of quads. First all pairs leave what others read of
 // them, and their MEL events. Then those with a codeword, most often few, are coded, 32 at a time in the order of the
 // standard; bits get their places from one scan of both bit-streams' counts. Only MEL's events are coded one by one,
 // those of all a thread-block's blocks side by side in the warp with the fewest pairs, while others code theirs.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../../../common/j2k/codestream/coefficient.h"
 #include "ht_params.h"

@@ -1,4 +1,5 @@
-// The HT block coder on a device. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The HT block coder on a device.
 #pragma once
 #include <memory>
 

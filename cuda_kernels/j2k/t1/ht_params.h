@@ -1,4 +1,5 @@
-// HT block coding on a device, and its parameters. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// HT block coding on a device, and its parameters.
 #pragma once
 #include "../../../common/j2k/t1/block.h"
 #include "../../../common/j2k/t1/ht.h"

@@ -1,5 +1,5 @@
-// The bit-streams of an HT codeword: bits become bytes, and MEL's events bits (T.814 Clause 7).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The bit-streams of an HT codeword: bits become bytes, and MEL's events bits (T.814 Clause 7).
 #pragma once
 #include "../../../common/j2k/t1/ht.h"
 #include "../../device.cuh"

@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Context modelling, sample-parallel, after Matela et al. (2010): membership of passes, contexts and decisions of all
 // samples at once, by logic on words that hold 32 rows of a column (common/j2k/t1/contexts.h). Every lane then writes
 // the symbols of its column's part of each stripe, at positions that scans over the warp give.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../../../common/j2k/t1/mq.h"
 #include "raw.cuh"

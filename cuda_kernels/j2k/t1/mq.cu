@@ -1,4 +1,5 @@
-// MQ coding of whole blocks: their order, then a lane a block. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// MQ coding of whole blocks: their order, then a lane a block.
 #include "mq.cuh"
 #include "order.cuh"
 

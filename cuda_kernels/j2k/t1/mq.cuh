@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // MQ coding of a block by one lane (T.800 Annex C): (CX,D) symbols to codewords. The codeword takes the place of the
-// symbols that it codes, which it never overtakes. SPDX-License-Identifier: LGPL-2.1-or-later
+// symbols that it codes, which it never overtakes.
 #pragma once
 #include "model.cuh"
 

@@ -1,5 +1,5 @@
-// The order in which the MQ coder takes blocks: most symbols first, so that the longest do not start last.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// The order in which the MQ coder takes blocks: most symbols first, so that the longest do not start last.
 #pragma once
 #include "../../device.cuh"
 #include "t1_params.h"

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Raw segments of the arithmetic coding bypass (T.800 D.6), sample-parallel. Their bits are gathered in shared memory;
-// a warp stuffs them, one byte 0xFF after the other, since these are rare. SPDX-License-Identifier: LGPL-2.1-or-later
+// a warp stuffs them, one byte 0xFF after the other, since these are rare.
 #pragma once
 #include "t1_params.h"
 #include "tile.cuh"

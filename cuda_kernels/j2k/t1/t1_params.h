@@ -1,4 +1,5 @@
-// What the kernels of tier-1 work on, and their parameters. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the kernels of tier-1 work on, and their parameters.
 #pragma once
 #include "../../../common/j2k/t1/block.h"
 #include "../../../common/j2k/t1/mq.h"

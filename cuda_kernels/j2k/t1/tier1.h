@@ -1,4 +1,5 @@
-// The launcher of tier-1 with the MQ coder, for product, tests and bench. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The launcher of tier-1 with the MQ coder, for product, tests and bench.
 #pragma once
 #include "../../device_objects.h"
 #include "block_coder.h"

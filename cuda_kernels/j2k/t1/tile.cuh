@@ -1,5 +1,5 @@
-// A code-block as warps see it: tiles of 32x32 samples, a lane a column, bit i of a word row i.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// A code-block as warps see it: tiles of 32x32 samples, a lane a column, bit i of a word row i.
 #pragma once
 #include "../../../common/j2k/codestream/coefficient.h"
 #include "../../../common/j2k/t1/contexts.h"

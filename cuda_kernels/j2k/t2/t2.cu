@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Tier-2 and the final gather: tag trees, packet headers, tile-part headers, and each codeword in its place. All block
-// layers are sized at once. Prefix sums of the sizes (compact.h) give the places. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// layers are sized at once. Prefix sums of the sizes (compact.h) give the places.
 #include "../../../common/j2k/codestream/markers.h"
 #include "../../../common/j2k/t1/step.h"
 #include "../../bits.cuh"

@@ -1,4 +1,5 @@
-// What tier-2 and rate control share: tag trees and block layers. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What tier-2 and rate control share: tag trees and block layers.
 #pragma once
 #include "../../device.cuh"
 #include "t2_params.h"

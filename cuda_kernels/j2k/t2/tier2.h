@@ -1,5 +1,5 @@
-// Tier-2 on a device: packet headers, and the codestream from codewords in their codewords.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// Tier-2 on a device: packet headers, and the codestream from codewords in their codewords.
 #pragma once
 #include <memory>
 #include <span>

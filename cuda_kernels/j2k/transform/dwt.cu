@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Wavelet transform: one level, both directions and the quantisation of its sub-bands, in one pass over memory. The
 // first level takes pixels of any layout, with level shift and component transform. The vertical filter comes first
 // (T.800 F.4.2): a lane walks down its two columns and keeps the filter's state in registers. Rows cross the lanes of a
-// warp by shuffles. SPDX-License-Identifier: LGPL-2.1-or-later
+// warp by shuffles.
 #include "../../../common/j2k/transform/dwt.h"
 
 #include "../../../common/j2k/transform/quantise.h"

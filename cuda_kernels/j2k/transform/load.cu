@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // Without wavelet transform (no levels): pixels of any layout to quantised coefficients, with level shift and component
-// transform. SPDX-License-Identifier: LGPL-2.1-or-later
+// transform.
 #include "../../../common/j2k/transform/quantise.h"
 #include "../../device.cuh"
 #include "dwt_params.h"

@@ -1,4 +1,5 @@
-// The region of interest: shifts its coefficients above all others. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The region of interest: shifts its coefficients above all others.
 #include "../../device.cuh"
 #include "roi_params.h"
 

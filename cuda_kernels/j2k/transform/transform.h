@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // From samples to quantised coefficients on a device: conversion to X'Y'Z', load, wavelet transform, region of
-// interest. SPDX-License-Identifier: LGPL-2.1-or-later
+// interest.
 #pragma once
 #include <memory>
 

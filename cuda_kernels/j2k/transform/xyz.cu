@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // RGB and YUV to planes of X'Y'Z', where the first level of the 9/7 transform does not convert what it loads itself
-// (see dwt.cu): with a LUT, without 9/7, for a target of PSNR. SPDX-License-Identifier: LGPL-2.1-or-later
+// (see dwt.cu): with a LUT, without 9/7, for a target of PSNR.
 #include "../../device.cuh"
 #include "xyz_params.h"
 

@@ -1,7 +1,8 @@
 #!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Builds and runs the fuzz targets as OSS-Fuzz's base-builder and base-runner do, with this machine's clang: a copy of
 # the tracked files, their compilers, flags, C++ library and engine. Each target then runs its seeds and 1000 more.
-# Usage: check.sh BUILD [address|undefined]. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: check.sh BUILD [address|undefined]. Ends in a line "N passed, N failed".
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 sanitizer=${2:-address}

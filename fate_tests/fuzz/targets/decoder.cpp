@@ -1,5 +1,5 @@
-// A libFuzzer target: a packet of the JPEG decoder, on the CPU. The first byte chooses the size of the pictures.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// A libFuzzer target: a packet of the JPEG decoder, on the CPU. The first byte chooses the size of the pictures.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // libFuzzer: AVFrames and text options through FFmpeg's glue. The bytes are an encoder's context, its options as
-// `ffmpeg` would have them, and frames of any format, size, stride and side data. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// `ffmpeg` would have them, and frames of any format, size, stride and side data.
 #include <algorithm>
 #include <cstring>
 #include <memory>

@@ -1,5 +1,5 @@
-// What a fuzzer's bytes stand for: numbers, texts, and options by their tables.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// What a fuzzer's bytes stand for: numbers, texts, and options by their tables.
 #pragma once
 #include <fuzzer/FuzzedDataProvider.h>
 

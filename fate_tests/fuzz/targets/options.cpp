@@ -1,5 +1,5 @@
-// libFuzzer: options as text. Each is refused with one line, or is what its parameters say.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// libFuzzer: options as text. Each is refused with one line, or is what its parameters say.
 #include <cstring>
 
 #include "../../../common/h264/h264.h"

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // libFuzzer: sessions of the C API. The bytes are a configuration, pictures, and then calls in any order. Codes are
 // those that cudaenc.h tells of, an error has a line, packets come in the order of their frames.
-// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
 // The rate-control methods of Martinez-del-Amor et al. (2017) beside PCRD-opt: PSB and BPI stop blocks while bit-planes
-// are coded (5.2, 5.3); PST takes the slope of an earlier frame (5.1). SPDX-License-Identifier: LGPL-2.1-or-later
+// are coded (5.2, 5.3); PST takes the slope of an earlier frame (5.1).
 #pragma once
 #include <span>
 

@@ -1,5 +1,5 @@
-// CIBO: tier-1 by bit-planes, and early stops after each (Martinez-del-Amor et al. 2017).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// CIBO: tier-1 by bit-planes, and early stops after each (Martinez-del-Amor et al. 2017).
 #include "../../t1/mq.cuh"
 #include "../../t1/order.cuh"
 #include "cibo_params.h"

@@ -1,5 +1,5 @@
-// CIBO: tier-1 of a batch of blocks by bit-planes, with early stops (Martinez-del-Amor et al. 2017).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// CIBO: tier-1 of a batch of blocks by bit-planes, with early stops (Martinez-del-Amor et al. 2017).
 #pragma once
 #include <memory>
 #include <vector>

@@ -1,4 +1,5 @@
-// Tier-1 by bit-planes, for rate control that stops early. SPDX-License-Identifier: LGPL-2.1-or-later
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Tier-1 by bit-planes, for rate control that stops early.
 #pragma once
 #include "../../../../common/j2k/rate/research/early_stop.h"
 #include "../../t1/t1_params.h"
