@@ -39,7 +39,7 @@ $(B)/obj/%.o: %.cpp $(B)/obj/flags | build/src/headers
 	@echo "CXX     $<"
 	@$(CXX) $(cxxflags) $(includes) -MMD -MP -c $< -o $@
 ifdef SANITIZE # functions of lanes take minutes to instrument once they are inlined into each other
-$(B)/obj/common/h264/macroblock_lanes.o: private cxxflags += -Dalways_inline=noinline
+$(B)/obj/common/h264/lanes/macroblock_lanes.o: private cxxflags += -Dalways_inline=noinline
 endif
 # The headers of NVIDIA's driver, without which nothing here is compiled.
 $(eval $(call stamp,build/src/headers_from,$(NVCODEC_SRC)))

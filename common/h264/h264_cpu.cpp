@@ -6,7 +6,7 @@
 #include "../lines.h"
 #include "h264.h"
 #include "picture_encoder.h"
-#include "slice_cpu.h"
+#include "syntax/slice_cpu.h"
 
 namespace cudaenc::h264 {
 

@@ -9,8 +9,8 @@
 
 #include "../error.h"
 #include "../options.h"
-#include "avc_intra.h"
-#include "levels.h"
+#include "syntax/avc_intra.h"
+#include "syntax/levels.h"
 
 namespace cudaenc::h264 {
 

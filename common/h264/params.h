@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "../cudaenc.h"
-#include "headers.h"
-#include "picture_coder.h"
+#include "lanes/picture_coder.h"
+#include "syntax/headers.h"
 
 namespace cudaenc::h264 {
 

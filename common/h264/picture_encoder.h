@@ -9,7 +9,7 @@
 
 #include "../cpu_encoder.h"
 #include "params.h"
-#include "picture_control.h"
+#include "rate/picture_control.h"
 
 namespace cudaenc::h264 {
 

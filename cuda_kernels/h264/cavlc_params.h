@@ -3,8 +3,8 @@
 #pragma once
 #include <cstdint>
 
-#include "../../common/h264/headers.h"
-#include "../../common/h264/macroblock_layer.h"
+#include "../../common/h264/syntax/headers.h"
+#include "../../common/h264/syntax/macroblock_layer.h"
 #include "../../common/kernel_name.h"
 
 namespace cudaenc::h264 {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "../../common/h264/picture_control.h"
+#include "../../common/h264/rate/picture_control.h"
 #include "../device_encoder.h"
 #include "intra/intra_coder.h"
 #include "slice_coder.h"

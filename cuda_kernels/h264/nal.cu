@@ -2,7 +2,7 @@
 // Bits of pieces to NAL units (H.264, 7.3.4, 7.4.1, Annex B): joined, trailing bits, emulation prevention, start codes.
 // A thread-block joins a group of pieces. The sums of h264_cavlc say where it begins, and that few groups have runs of
 // zeros. Only these count their emulation_prevention_three_bytes, and tell them to all groups after.
-#include "../../common/h264/nal.h"
+#include "../../common/h264/syntax/nal.h"
 #include "../bits.cuh"
 #include "../device.cuh"
 #include "../look_back.cuh"

@@ -19,7 +19,7 @@ extern "C" {
 #include <libavutil/mem.h>
 }
 
-#include "../../common/h264/slice_cpu.h"
+#include "../../common/h264/syntax/slice_cpu.h"
 #include "../../fate_tests/check/h264_parser.h"
 
 using namespace cudaenc;

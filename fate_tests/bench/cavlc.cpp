@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "../../common/error.h"
-#include "../../common/h264/picture_coder.h"
+#include "../../common/h264/lanes/picture_coder.h"
 #include "../../cuda_kernels/compact.h"
 #include "../../cuda_kernels/device_pipeline.h"
 #include "../../cuda_kernels/h264/slice_coder.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Parameters of cavlc_su.cu.
 #pragma once
-#include "../../common/h264/headers.h"
-#include "../../common/h264/macroblock_layer.h"
+#include "../../common/h264/syntax/headers.h"
+#include "../../common/h264/syntax/macroblock_layer.h"
 #include "../../common/kernel_name.h"
 
 namespace cudaenc::h264 {

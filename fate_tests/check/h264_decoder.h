@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "../../common/h264/macroblock.h"
+#include "../../common/h264/syntax/macroblock.h"
 
 namespace cudaenc::testing::decoder {
 

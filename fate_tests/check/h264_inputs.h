@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "../../common/h264/macroblock.h"
+#include "../../common/h264/syntax/macroblock.h"
 #include "pictures.h"
 
 namespace cudaenc::testing {

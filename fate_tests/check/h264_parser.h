@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "../../common/h264/macroblock.h"
+#include "../../common/h264/syntax/macroblock.h"
 
 namespace cudaenc::testing {
 

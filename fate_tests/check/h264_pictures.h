@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "../../common/h264/code_macroblock.h"
-#include "../../common/h264/headers.h"
+#include "../../common/h264/syntax/code_macroblock.h"
+#include "../../common/h264/syntax/headers.h"
 #include "testing.h"
 
 namespace cudaenc::testing {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "../../common/h264/h264.h"
-#include "../../common/h264/levels.h"
 #include "../../common/h264/params.h"
+#include "../../common/h264/syntax/levels.h"
 #include "../../common/thread_pool.h"
 #include "h264_inputs.h"
 #include "h264_stream.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "../../common/bit_writer.h"
-#include "../../common/h264/cavlc.h"
+#include "../../common/h264/syntax/cavlc.h"
 #include "h264_parser.h"
 #include "testing.h"
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "../../common/h264/cavlc.h"
-#include "../../common/h264/macroblock_lanes.h"
-#include "../../common/h264/picture_coder.h"
-#include "../../common/h264/rank_cpu.h"
+#include "../../common/h264/intra/rank_cpu.h"
+#include "../../common/h264/lanes/macroblock_lanes.h"
+#include "../../common/h264/lanes/picture_coder.h"
+#include "../../common/h264/syntax/cavlc.h"
 #include "h264_decoder.h"
 #include "h264_sources.h"
 #include "testing.h"

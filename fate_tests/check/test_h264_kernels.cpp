@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // H.264's kernels: every NAL unit is the CPU's, byte for byte.
-#include "../../common/h264/slice_cpu.h"
+#include "../../common/h264/syntax/slice_cpu.h"
 #include "../../cuda_kernels/h264/slice_coder.h"
 #include "h264_pictures.h"
 

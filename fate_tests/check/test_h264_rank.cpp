@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Likely modes of blocks: those of pictures whose directions are known, and on devices those of the CPU.
-#include "../../common/h264/rank_cpu.h"
+#include "../../common/h264/intra/rank_cpu.h"
 #include "../../cuda_kernels/h264/intra/intra_coder.h"
 #include "h264_sources.h"
 

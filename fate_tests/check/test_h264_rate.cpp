@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "../../common/h264/levels.h"
 #include "../../common/h264/picture_encoder.h"
+#include "../../common/h264/syntax/levels.h"
 #include "../../common/thread_pool.h"
 #include "h264_inputs.h"
 #include "h264_stream.h"

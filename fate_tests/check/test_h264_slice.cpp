@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Slices that the CPU codes, read back by a parser of its own; emulation prevention; headers.
 
-#include "../../common/h264/picture_coder.h"
-#include "../../common/h264/slice_cpu.h"
+#include "../../common/h264/lanes/picture_coder.h"
+#include "../../common/h264/syntax/slice_cpu.h"
 #include "h264_parser.h"
 #include "h264_pictures.h"
 

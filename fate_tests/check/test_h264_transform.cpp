@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "../../common/h264/block_rank_cpu.h"
-#include "../../common/h264/transform.h"
+#include "../../common/h264/intra/block_rank_cpu.h"
+#include "../../common/h264/intra/transform.h"
 #include "h264_decoder.h"
 #include "testing.h"
 

@@ -2,7 +2,7 @@
 // Adaptive quantisation: the QP of each macroblock before, and mb_qp_delta after the intra pipeline.
 #include "adaptive_qp_params.h"
 
-#include "../../../common/h264/adaptive_qp.h"
+#include "../../../common/h264/intra/adaptive_qp.h"
 #include "../../device.cuh"
 
 namespace cudaenc::h264 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Parameters of adaptive_qp.cu.
 #pragma once
-#include "../../../common/h264/macroblock.h"
+#include "../../../common/h264/syntax/macroblock.h"
 #include "../../../common/kernel_name.h"
 #include "../../../common/load.h"
 

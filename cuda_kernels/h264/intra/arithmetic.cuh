@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Words of two numbers, lanes that exchange lines, quantisers.
 #pragma once
-#include "../../../common/h264/transform.h"
+#include "../../../common/h264/intra/transform.h"
 #include "state.cuh"
 
 namespace cudaenc::h264 {

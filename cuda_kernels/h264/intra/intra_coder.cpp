@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <optional>
 
-#include "../../../common/h264/intra_lines.h"
-#include "../../../common/h264/qp_choice.h"
+#include "../../../common/h264/intra/intra_lines.h"
+#include "../../../common/h264/intra/qp_choice.h"
 #include "adaptive_qp_params.h"
 #include "rank_params.h"
 

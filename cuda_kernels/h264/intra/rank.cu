@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The likely modes of 4x4 and 8x8 blocks, ranked on source samples. A thread owns a block and has it in registers.
-#include "../../../common/h264/intra_lines.h"
+#include "../../../common/h264/intra/intra_lines.h"
 #include "arithmetic.cuh"
 #include "rank_params.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Parameters of rank.cu.
 #pragma once
-#include "../../../common/h264/rank.h"
+#include "../../../common/h264/intra/rank.h"
 #include "../../../common/kernel_name.h"
 #include "wavefront_params.h"
 

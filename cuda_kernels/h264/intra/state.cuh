@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What a thread-block of the wavefront keeps in shared memory: a macroblock coded as each type.
 #pragma once
-#include "../../../common/h264/intra_modes.h"
+#include "../../../common/h264/intra/intra_modes.h"
 #include "../../device.cuh"
 #include "wavefront_params.h"
 

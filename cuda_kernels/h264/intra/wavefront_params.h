@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Parameters of wavefront.cu.
 #pragma once
-#include "../../../common/h264/decisions.h"
-#include "../../../common/h264/intra_modes.h"
-#include "../../../common/h264/macroblock_layer.h"
-#include "../../../common/h264/rank.h"
+#include "../../../common/h264/intra/decisions.h"
+#include "../../../common/h264/intra/intra_modes.h"
+#include "../../../common/h264/intra/rank.h"
+#include "../../../common/h264/syntax/macroblock_layer.h"
 #include "../../../common/kernel_name.h"
 #include "../../../common/load.h"
 
