@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The C API of decoders: checks arguments, chooses the pipeline.
-#include <cstring>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "abi.h"
+#include "codecs.h"
 #include "cpu_pipeline.h"
 #include "cudaenc.h"
-#include "mjpeg/mjpeg.h"
 #include "option_checks.h"
 #include "options.h"
 #include "pipeline.h"
@@ -17,24 +16,28 @@ using namespace cudaenc;
 
 struct CudaencDecoder {
     SessionLog log;
-    bool device_frames;
-    mjpeg::DecoderOptions options;
-    std::vector<uint8_t> icc_profile;  // of the last header that was read
+    const DecoderCodec *codec;
+    CudaencDecoderConfig config;
+    std::unique_ptr<PictureHeader> header;  // that was read last
     Ring<Decoder> ring;
     bool warned = false;  // of a fallback
 };
 
 namespace {
 
-Ring<Decoder> make_ring(const CudaencDecoder &decoder, const CudaencDecoderConfig &c) {
-    int codec;  // may be anything
-    std::memcpy(&codec, &c.codec, sizeof codec);
-    if (codec != CUDAENC_CODEC_MJPEG) refuse(format_string("codec %d is not decoded", codec));
+Ring<Decoder> make_ring(const CudaencDecoder &decoder) {
+    const CudaencDecoderConfig &c = decoder.config;
     const std::shared_ptr<Device> device =
         choose_device(decoder.log, c.device, c.device_frames ? "frames" : nullptr, c.cuda_context, "decoding");
-    const int slots = c.async_depth ? c.async_depth : device ? kUsualDepth : depth_of_threads(c.threads);
-    if (!device) return {mjpeg::make_cpu_decoder(decoder.options, slots, c.threads, c.stage_times), slots};
-    return {mjpeg::make_device_decoder(decoder.options, slots, c.threads, device, c.device_frames, c.stage_times),
+    const int slots = c.async_depth                           ? c.async_depth
+                      : !device && decoder.codec->few_threads ? depth_of_threads(c.threads)
+                                                              : kUsualDepth;
+    return {decoder.codec->make(c, {.slots = slots,
+                                    .threads = c.threads,
+                                    .device = device,
+                                    .device_frames = c.device_frames != 0,
+                                    .device_packets = false,
+                                    .stage_times = c.stage_times != 0}),
             slots};
 }
 
@@ -56,7 +59,8 @@ int receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture, Receive whe
 
 int cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec) {
     CudaencDecoderConfig defaults;
-    set_defaults(kDecoderOptions, defaults);
+    const DecoderCodec *known = find_codec(kDecoders, codec);
+    set_defaults(known ? known->options : kDecoderOptions, defaults);
     defaults.struct_size = struct_size;
     defaults.codec = codec;
     return init_struct("config", config, struct_size, first_size(config), defaults);
@@ -65,13 +69,14 @@ int cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, Cudae
 int cudaenc_decoder_open(CudaencDecoder **out, const CudaencDecoderConfig *config) {
     return open_session("decoder", out, config, [&](CudaencDecoder &decoder) {
         CudaencDecoderConfig defaults;
-        cudaenc_decoder_defaults(&defaults, CUDAENC_CODEC_MJPEG);
-        const CudaencDecoderConfig known = read_struct("the configuration", *config, defaults);
-        check_options(kDecoderOptions, known);
-        check_range("device_frames", known.device_frames, 0, 1);
-        decoder.device_frames = known.device_frames;
-        decoder.options = {.lowres = known.lowres, .max_pixels = known.max_pixels};
-        decoder.ring = make_ring(decoder, known);
+        set_defaults(kDecoderOptions, defaults);
+        decoder.config = read_struct("the configuration", *config, defaults);
+        decoder.codec = find_codec(kDecoders, decoder.config.codec);
+        if (!decoder.codec) refuse(format_string("codec %d is not decoded", number_of(decoder.config.codec)));
+        check_options(decoder.codec->options, decoder.config);
+        check_range("device_frames", decoder.config.device_frames, 0, 1);
+        decoder.ring = make_ring(decoder);
+        decoder.config.device = nullptr;  // the caller's
     });
 }
 
@@ -87,27 +92,18 @@ int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, si
                                 CudaencPictureInfo *callers) {
     return guarded(log_of(decoder), {{"decoder", decoder}, {"data", data}, {"info", callers}}, [&] {
         Result<CudaencPictureInfo> info("the picture's information", *callers);
-        const mjpeg::CodedStream stream = mjpeg::read_stream({data, size}, mjpeg::StreamPart::header);
-        info->width = stream.width, info->height = stream.height;
-        info->format = mjpeg::make_format(stream, decoder->options);
-        const mjpeg::StreamMetadata &m = stream.metadata;
-        info->sample_aspect_num = m.density_num;
-        info->sample_aspect_den = m.density_den;
-        info->orientation = m.orientation;
-        info->exif = m.exif.empty() ? nullptr : m.exif.data();
-        info->exif_size = m.exif.size();
-        decoder->icc_profile.clear();
-        for (const std::span<const uint8_t> chunk : m.icc_chunks)
-            decoder->icc_profile.insert(decoder->icc_profile.end(), chunk.begin(), chunk.end());
-        info->icc_profile = decoder->icc_profile.empty() ? nullptr : decoder->icc_profile.data();
-        info->icc_profile_size = decoder->icc_profile.size();
+        decoder->header = decoder->codec->read_header({data, size}, decoder->config);
+        *info = decoder->header->info;
         return CUDAENC_OK;
     });
 }
 
 size_t cudaenc_decoder_picture_size(const uint8_t *data, size_t size) {
     size_t bytes = 0;
-    guarded({}, {{"data", data}}, [&] { bytes = mjpeg::picture_size({data, size}); });
+    guarded({}, {{"data", data}}, [&] {
+        for (const DecoderCodec &d : kDecoders)
+            if ((bytes = d.picture_size({data, size}))) return;
+    });
     return bytes;
 }
 
@@ -117,7 +113,7 @@ int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *c
         const CudaencCodedPicture known = read_struct("the coded picture", *coded);
         if (!known.data)
             refuse(format_string("data NULL of the coded picture is not allowed, of size %zu", known.size));
-        if (decoder->device_frames)
+        if (decoder->config.device_frames)
             for (const ptrdiff_t stride : known.stride)
                 if (stride < 0) refuse("a negative stride is not allowed for planes in CUDA memory");
         decoder->ring.submit(known, known.opaque);

@@ -49,6 +49,13 @@ class Encoder : public Pipeline<CudaencFrame, PooledBuffer> {
     virtual std::span<const uint8_t> extradata() const { return {}; }  // for decoders, before the first packet
 };
 
+// What the headers of a packet say.
+struct PictureHeader {
+    virtual ~PictureHeader() = default;
+    CudaencPictureInfo info{};
+    std::vector<uint8_t> icc_profile;  // that info names
+};
+
 struct Decoded {
     std::string damage;              // what is wrong with a picture that was decoded in part; mostly empty
     const char *fallback = nullptr;  // why a device left entropy decoding to the host; nullptr: it did not

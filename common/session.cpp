@@ -6,16 +6,13 @@
 #include <span>
 #include <sstream>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "abi.h"
+#include "codecs.h"
 #include "cpu_pipeline.h"
 #include "cudaenc.h"
 #include "error.h"
-#include "h264/h264.h"
-#include "j2k/j2k.h"
-#include "mjpeg/mjpeg.h"
 #include "option_checks.h"
 #include "options.h"
 #include "pipeline.h"
@@ -31,7 +28,7 @@ struct CudaencSession {
     bool told_above = false, told_below = false;  // of a target that is missed
     bool told_metadata = false;                   // of what is left out, or may be refused
     bool told_placeless = false;
-    CudaencCodec codec;
+    const EncoderCodec *codec;
     std::string summary;
     Ring<Encoder> ring;
 };
@@ -48,68 +45,38 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
             "more than 4 frames in flight overlap better with CUDA_DEVICE_MAX_CONNECTIONS=32 in the environment");
 }
 
-// The least bytes that pipelines have for each sample of a frame in flight: coefficients with LL bands, which may be
-// short on a device; levels; coded data, where levels are not kept.
-struct SampleBytes {
-    double host, device;
-};
-constexpr SampleBytes sample_bytes(const j2k::Params &) { return {.host = 5, .device = 3}; }
-constexpr SampleBytes sample_bytes(const mjpeg::Params &p) {
-    return {.host = 2, .device = p.optimal || p.frame_bytes ? 2 : 0.25};
-}
-constexpr SampleBytes sample_bytes(const h264::Params &) { return {.host = 2, .device = 2}; }
-
 // The pipeline and its slots; and what the session says of itself.
-template <class Params>
-Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &c, const Params &params) {
-    constexpr bool kIsH264 = std::is_same_v<Params, h264::Params>;
-    session.summary = summary(params);
+Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &c) {
+    const EncoderPlan plan = session.codec->plan(c);
+    session.summary = plan.summary;
     std::string line;
-    for (std::istringstream lines(params.warning); std::getline(lines, line);)
+    for (std::istringstream lines(plan.warning); std::getline(lines, line);)
         session.log.print(CUDAENC_LOG_WARNING, line.c_str());
-    if constexpr (!std::is_same_v<Params, mjpeg::Params>)
-        if (c.device_packets) refuse("device_packets 1 is not allowed: it is 0 with codecs other than JPEG");
+    if (c.device_packets && !session.codec->device_packets)
+        refuse("device_packets 1 is not allowed: it is 0 with codecs other than JPEG");
     const char *const in_device = c.device_frames ? "frames" : c.device_packets ? "packets" : nullptr;
     const std::shared_ptr<Device> device = choose_device(session.log, c.device, in_device, c.cuda_context, "encoding");
-    int slots = c.async_depth ? c.async_depth : !device && kIsH264 ? depth_of_threads(c.threads) : kUsualDepth;
-    if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
-    const SampleBytes bytes = sample_bytes(params);
-    check_memory(c.format, device ? bytes.device : bytes.host, slots, device.get());
-    if (!device) return {make_cpu_encoder(params, slots, c.threads, c.stage_times), slots};
-    if (!kIsH264) hint_at_queues(session, c, *device);
-    if constexpr (std::is_same_v<Params, mjpeg::Params>)
-        return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times, c.device_packets),
-                slots};
-    else
-        return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times), slots};
+    const bool few = session.codec->few_threads;
+    const int depth = c.async_depth ? c.async_depth : !device && few ? depth_of_threads(c.threads) : kUsualDepth;
+    const int slots = std::min(depth, plan.most_slots);
+    check_memory(c.format, device ? plan.device_bytes : plan.host_bytes, slots, device.get());
+    if (device && !few) hint_at_queues(session, c, *device);
+    return {plan.make({.slots = slots,
+                       .threads = c.threads,
+                       .device = device,
+                       .device_frames = c.device_frames != 0,
+                       .device_packets = c.device_packets != 0,
+                       .stage_times = c.stage_times != 0}),
+            slots};
 }
-
-Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &config) {
-    int codec;  // may be anything
-    std::memcpy(&codec, &config.codec, sizeof codec);
-    switch (codec) {
-        case CUDAENC_CODEC_J2K:
-            return make_ring(session, config, j2k::make_params(config.format, config.j2k));
-        case CUDAENC_CODEC_MJPEG:
-            return make_ring(session, config, mjpeg::make_params(config.format, config.mjpeg));
-        case CUDAENC_CODEC_H264:
-            return make_ring(session, config, h264::make_params(config.format, config.h264));
-    }
-    refuse(format_string("codec %d is not known", codec));
-}
-
-static_assert(sizeof(CudaencJ2kOptions) <= CUDAENC_OPTIONS_ROOM &&
-              sizeof(CudaencMjpegOptions) <= CUDAENC_OPTIONS_ROOM &&
-              sizeof(CudaencH264Options) <= CUDAENC_OPTIONS_ROOM);
 
 // The caller's, with defaults where it has no members. Throws Error(CUDAENC_ERR_INVALID).
 CudaencConfig read_config(const CudaencConfig &callers) {
     CudaencConfig defaults;
     cudaenc_config_defaults(&defaults, CUDAENC_CODEC_J2K);
     const CudaencConfig config = read_struct("the configuration", callers, defaults);
-    check_unknown("j2k", config.j2k_room, sizeof config.j2k, sizeof config.j2k_room);
-    check_unknown("mjpeg", config.mjpeg_room, sizeof config.mjpeg, sizeof config.mjpeg_room);
-    check_unknown("h264", config.h264_room, sizeof config.h264, sizeof config.h264_room);
+    for (const EncoderCodec &e : kEncoders)
+        check_unknown(e.name, config.*e.room, e.options_size, sizeof(config.*e.room));
     return config;
 }
 
@@ -185,18 +152,22 @@ void tell_of_packet(CudaencSession &session, const CudaencBuffer &buffer) {
 // Says once what of a frame the codec has no place for. A container may have one.
 void tell_of_placeless(CudaencSession &session, const CudaencFrame &f) {
     if (session.told_placeless) return;
-    const bool j2k = session.codec == CUDAENC_CODEC_J2K, h264 = session.codec == CUDAENC_CODEC_H264;
+    const struct {
+        Metadata kind;
+        bool is_there;
+        const char *name;
+    } parts[] = {{kIccProfile, f.icc_profile_size != 0, "ICC profiles"},
+                 {kExif, f.exif_size != 0, "EXIF"},
+                 {kXmp, f.xmp_size != 0, "XMP"},
+                 {kIptc, f.iptc_size != 0, "IPTC"},
+                 {kSei, f.captions_size != 0, "captions"},
+                 {kSei, f.user_data_count != 0, "user data"},
+                 {kSei, f.timecode != nullptr, "timecodes"},
+                 {kSei, f.mastering_display != nullptr, "mastering displays"},
+                 {kSei, f.content_light != nullptr, "content light levels"}};
     std::string names;
-    for (const auto &[is_there, name] : {std::pair{h264 && f.icc_profile_size, "ICC profiles"},
-                                         {h264 && f.exif_size, "EXIF"},
-                                         {!j2k && f.xmp_size, "XMP"},
-                                         {!j2k && f.iptc_size, "IPTC"},
-                                         {!h264 && f.captions_size, "captions"},
-                                         {!h264 && f.user_data_count, "user data"},
-                                         {!h264 && f.timecode, "timecodes"},
-                                         {!h264 && f.mastering_display, "mastering displays"},
-                                         {!h264 && f.content_light, "content light levels"}})
-        if (is_there) names += std::string(names.empty() ? "" : ", ") + name;
+    for (const auto &[kind, is_there, name] : parts)
+        if (is_there && !(session.codec->metadata & kind)) names += std::string(names.empty() ? "" : ", ") + name;
     session.told_placeless = !names.empty();
     if (!names.empty())
         session.log.print(
@@ -245,17 +216,6 @@ const char *cudaenc_error_string(int code) {
     return "unknown error";
 }
 
-template <class Options>
-static int init_options(Options *options, size_t size, OptionTable<Options> table) {
-    Options defaults;
-    set_defaults(table, defaults);
-    return init_struct("options", options, size, sizeof(int), defaults);
-}
-
-int cudaenc_j2k_init(CudaencJ2kOptions *options, size_t size) { return init_options(options, size, kJ2kOptions); }
-int cudaenc_mjpeg_init(CudaencMjpegOptions *options, size_t size) { return init_options(options, size, kMjpegOptions); }
-int cudaenc_h264_init(CudaencH264Options *options, size_t size) { return init_options(options, size, kH264Options); }
-
 int cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec codec) {
     CudaencConfig defaults;
     set_defaults(kSharedOptions, defaults);
@@ -263,12 +223,10 @@ int cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec 
     defaults.codec = codec;
     defaults.format.color_primaries = defaults.format.color_transfer = defaults.format.color_matrix = 2;
     // All of their room, so that a caller that knows fewer options leaves the others at their defaults.
-    std::memset(defaults.j2k_room, 0, sizeof defaults.j2k_room);
-    std::memset(defaults.mjpeg_room, 0, sizeof defaults.mjpeg_room);
-    std::memset(defaults.h264_room, 0, sizeof defaults.h264_room);
-    cudaenc_j2k_defaults(&defaults.j2k);
-    cudaenc_mjpeg_defaults(&defaults.mjpeg);
-    cudaenc_h264_defaults(&defaults.h264);
+    for (const EncoderCodec &e : kEncoders) {
+        std::memset(defaults.*e.room, 0, sizeof(defaults.*e.room));
+        e.set_defaults(defaults);
+    }
     return init_struct("config", config, struct_size, first_size(config), defaults);
 }
 
@@ -279,7 +237,8 @@ int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
         check_range("device_frames", known.device_frames, 0, 1);
         check_range("device_packets", known.device_packets, 0, 1);
         session.format = known.format;
-        session.codec = known.codec;
+        session.codec = find_codec(kEncoders, known.codec);
+        if (!session.codec) refuse(format_string("codec %d is not known", number_of(known.codec)));
         session.device_frames = known.device_frames;
         session.ring = make_ring(session, known);
     });

@@ -83,6 +83,24 @@ CudaencFormat make_format(const CodedStream &s, const DecoderOptions &options) {
     return f;
 }
 
+std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options) {
+    const CodedStream stream = read_stream(packet, StreamPart::header);
+    const StreamMetadata &m = stream.metadata;
+    auto header = std::make_unique<PictureHeader>();
+    for (const std::span<const uint8_t> chunk : m.icc_chunks)
+        header->icc_profile.insert(header->icc_profile.end(), chunk.begin(), chunk.end());
+    CudaencPictureInfo &info = header->info;
+    info.width = stream.width, info.height = stream.height;
+    info.format = make_format(stream, options);
+    info.sample_aspect_num = m.density_num, info.sample_aspect_den = m.density_den;
+    info.orientation = m.orientation;
+    info.exif = m.exif.empty() ? nullptr : m.exif.data();
+    info.exif_size = m.exif.size();
+    info.icc_profile = header->icc_profile.empty() ? nullptr : header->icc_profile.data();
+    info.icc_profile_size = header->icc_profile.size();
+    return header;
+}
+
 void check_planes(const CudaencFormat &format, const CudaencCodedPicture &picture) {
     for (int i = 0; i < format.planes; i++) {
         if (!picture.planes[i])

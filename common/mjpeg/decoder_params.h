@@ -2,9 +2,10 @@
 // What decoders derive from a stream: the planes that they fill, the blocks of a scan, its tables.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "../cudaenc.h"
+#include "../pipeline.h"
 #include "geometry.h"
 #include "huffman_decode.h"
 #include "stream.h"
@@ -19,6 +20,9 @@ struct DecoderOptions {
 // The planes of a picture, one a component, and the samples of each: in the highest bits of one or two bytes.
 // Throws Error: CUDAENC_ERR_UNSUPPORTED for components that no format has, CUDAENC_ERR_INVALID for too many pixels.
 CudaencFormat make_format(const CodedStream &stream, const DecoderOptions &options);
+
+// Throws Error as read_stream() and make_format() do.
+std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options);
 
 // Throws Error, CUDAENC_ERR_INVALID, for a plane that is not there.
 void check_planes(const CudaencFormat &format, const CudaencCodedPicture &picture);
