@@ -29,8 +29,7 @@ fate-h264_cavlc_cuda-$(1)-decoded: CMD = enc_dec "rawvideo -pixel_format $(3) -v
     "-c:v h264_cavlc_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)" \
     rawvideo "-pix_fmt $(3) -vf crop=$(subst x,:,$(4)):0:0:exact=1 -sws_dither none" "-f h264"
 endef
-# Without an effort it is 2.
-H264_CAVLC_CUDA = $(eval $(call H264_CAVLC_CUDA_TEST,$(1),$(2),$(3),$(4),$(5),$(if $(findstring -effort ,$(6)),,-effort 2 )$(6)))
+H264_CAVLC_CUDA = $(eval $(call H264_CAVLC_CUDA_TEST,$(1),$(2),$(3),$(4),$(5),$(6)))
 
 # Every pixel format.
 H264_CAVLC_CUDA_FMT = \
@@ -59,15 +58,15 @@ $(foreach q,10 30,$(call H264_CAVLC_CUDA,crf-$(q),mix,yuv420p,80x62,1,-crf $(q))
 $(call H264_CAVLC_CUDA,qscale-30,mix,yuv420p,80x62,1,-q:v 30)
 $(foreach a,0.5 2,$(call H264_CAVLC_CUDA,aq-$(a),mix,yuv420p,80x62,1,-qp 24 -aq-strength $(a)))
 $(foreach e,0 1 2 3,$(call H264_CAVLC_CUDA,effort-$(e),mix,yuv420p,80x62,1,-qp 24 -effort $(e)))
-# All of it on a device, where the device has kernels for the format.
-$(foreach f,$(H264_CAVLC_CUDA_FMT),$(call H264_CAVLC_CUDA,effort-0-$(f),mix,$(f),46x36,2,-qp 16 -effort 0))
-$(foreach p,baseline high,$(call H264_CAVLC_CUDA,effort-0-$(p),mix,yuv420p,80x62,1,-profile $(p) -qp 0 -effort 0))
-$(call H264_CAVLC_CUDA,effort-0-vsynth1,vsynth1,yuv420p,352x288,1,-qp 26 -slices 3 -effort 0)
-$(call H264_CAVLC_CUDA,effort-0-3x5,mix,yuv420p,3x5,1,-qp 36 -effort 0)
-$(call H264_CAVLC_CUDA,effort-0-vsynth3,vsynth3,yuv420p,34x34,7,-crf 22 -effort 0)
-$(call H264_CAVLC_CUDA,effort-0-bitrate,vsynth3,yuv420p,34x34,7,-b:v 200k -effort 0)
-$(call H264_CAVLC_CUDA,effort-0-hrd-cbr,vsynth3,yuv420p,34x34,25,-b:v 400k -bufsize 40k -nal-hrd cbr -effort 0)
-$(call H264_CAVLC_CUDA,effort-0-crf-capped,vsynth3,yuv420p,34x34,25,-crf 10 -maxrate 300k -bufsize 60k -effort 0)
+# CPU threads choose modes, kernels write CAVLC.
+$(foreach f,$(H264_CAVLC_CUDA_FMT),$(call H264_CAVLC_CUDA,effort-2-$(f),mix,$(f),46x36,2,-qp 16 -effort 2))
+$(foreach p,baseline high,$(call H264_CAVLC_CUDA,effort-2-$(p),mix,yuv420p,80x62,1,-profile $(p) -qp 0 -effort 2))
+$(call H264_CAVLC_CUDA,effort-2-vsynth1,vsynth1,yuv420p,352x288,1,-qp 26 -slices 3 -effort 2)
+$(call H264_CAVLC_CUDA,effort-2-3x5,mix,yuv420p,3x5,1,-qp 36 -effort 2)
+$(call H264_CAVLC_CUDA,effort-2-vsynth3,vsynth3,yuv420p,34x34,7,-crf 22 -effort 2)
+$(call H264_CAVLC_CUDA,effort-2-bitrate,vsynth3,yuv420p,34x34,7,-b:v 200k -effort 2)
+$(call H264_CAVLC_CUDA,effort-2-hrd-cbr,vsynth3,yuv420p,34x34,25,-b:v 400k -bufsize 40k -nal-hrd cbr -effort 2)
+$(call H264_CAVLC_CUDA,effort-2-crf-capped,vsynth3,yuv420p,34x34,25,-crf 10 -maxrate 300k -bufsize 60k -effort 2)
 $(foreach p,baseline main high high10 high422 cavlc444,\
     $(call H264_CAVLC_CUDA,profile-$(p),mix,yuv420p,80x62,1,-profile $(p))\
     $(call H264_CAVLC_CUDA,profile-$(p)-qp0,mix,yuv420p,80x62,1,-profile $(p) -qp 0))
@@ -82,8 +81,8 @@ $(call H264_CAVLC_CUDA,encrypt-pcm,mix,yuv420p10le,46x36,2,-qp -12 -encrypt_key 
 $(call H264_CAVLC_CUDA,encrypt-iv,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f1011121314151617 -encrypt_iv fffffffffffffffffffffffffffffff0)
 
 # AVC-Intra and XAVC Intra: the least of their sizes.
-$(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v),mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v) -effort 1))
-$(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v)-effort0,mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v) -effort 0))
+$(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v),mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v)))
+$(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v)-effort1,mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v) -effort 1))
 
 # Rate control.
 $(foreach b,100k 400k 2M,$(call H264_CAVLC_CUDA,bitrate-$(b),vsynth3,yuv420p,34x34,25,-b:v $(b)))
