@@ -51,7 +51,7 @@ define embed # $(call embed,images): struct CudaencImage { const char *module; c
 	  for image in $(1); do i=$$((i + 1)); module=$${image#build/kernels/}; module=$${module#cuda_kernels/}; \
 	    module=$${module#fate_tests/*/}; \
 	    echo ".section .rodata"; echo ".balign 64"; echo "data$$i: .incbin \"$$image\""; echo "end$$i: .byte 0"; \
-	    echo "name$$i: .asciz \"$${module%.*}\""; done; \
+	    echo "name$$i: .asciz \"$${module%%.*}\""; done; \
 	  echo '.section .data.rel.ro.local,"aw"'; echo ".balign 8"; echo ".globl cudaenc_images"; echo "cudaenc_images:"; \
 	  for n in $$(seq $$i); do echo ".quad name$$n, data$$n, end$$n - data$$n"; done; \
 	  echo ".quad 0, 0, 0"; echo '.section .note.GNU-stack,"",@progbits'; } >$@

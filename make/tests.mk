@@ -72,9 +72,12 @@ $(fuzz_targets): $(B)/bin/fuzz_%: $(B)/obj/fate_tests/fuzz/targets/%.o $(B)/lib/
 	@echo "LINK    $@"
 	@$(CXX) -pthread $< -o $@ $(sanitize) $(CXXFLAGS) $(FUZZER) $(libraries) $(B)/lib/libcudaenc.a -lm -ldl
 
-# The same with clang's kernels, for FATE once more on a GPU.
-$(eval $(call stamp,build/kernels/ptx_list,$(other_ptx)))
-build/kernels/ptx_images.S: $(other_ptx) build/kernels/ptx_list
-	@$(call embed,$(other_ptx))
+# The same with clang's kernels, for FATE once more on a GPU. They are packed as nvcc's are: text is an eighth of itself then.
+packed_ptx := $(other_ptx:%=%.fatbin)
+%.ptx.fatbin: %.ptx
+	@$(dir $(NVCC))fatbinary --create=$@ -64 $(fatbin) --image3=kind=ptx,sm=75,file=$<
+$(eval $(call stamp,build/kernels/ptx_list,$(packed_ptx)))
+build/kernels/ptx_images.S: $(packed_ptx) build/kernels/ptx_list
+	@$(call embed,$(packed_ptx))
 $(B)/emu-ptx/libcudaenc_emu.so: $(emulated) build/kernels/ptx_images.o make/tests.mk
 	$(emulator)
