@@ -5,7 +5,7 @@
 
 #include "../lines.h"
 #include "h264.h"
-#include "picture_encoder.h"
+#include "h264_pipeline.h"
 #include "syntax/slice_cpu.h"
 
 namespace cudaenc::h264 {
@@ -15,10 +15,10 @@ namespace {
 enum Stage { kAnalyse, kCode, kStages };
 constexpr const char *kStageNames[kStages] = {"intra pipeline", "cavlc"};
 
-class H264CpuEncoder : public PictureEncoder {
+class H264CpuEncoder : public H264Pipeline {
   public:
     H264CpuEncoder(const Params &params, int slots, int threads, bool stage_times)
-        : PictureEncoder(params, slots, threads, kStageNames, stage_times), slots_(static_cast<size_t>(slots)) {
+        : H264Pipeline(params, slots, threads, kStageNames, stage_times), slots_(static_cast<size_t>(slots)) {
         for (size_t i = 0; i < slots_.size(); i++) {
             Slot &s = slots_[i];
             s.macroblocks.resize(macroblocks());
@@ -31,7 +31,7 @@ class H264CpuEncoder : public PictureEncoder {
     ~H264CpuEncoder() override { stop(); }
 
     PooledBuffer finish(int slot) override {
-        PooledBuffer packet = PictureEncoder::finish(slot);
+        PooledBuffer packet = H264Pipeline::finish(slot);
         if (renumber(slot)) packet = code(slot);
         left(slot);
         return packet;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../cudaenc.h"
-#include "lanes/picture_coder.h"
+#include "lanes/intra_coder.h"
 #include "syntax/headers.h"
 
 namespace cudaenc::h264 {

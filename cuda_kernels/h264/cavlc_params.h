@@ -119,7 +119,7 @@ struct GroupSum {
 // What the host reads of a picture.
 struct NalResult {
     uint64_t bytes;   // of all NAL units
-    uint64_t bits;    // PictureCoder::bits()
+    uint64_t bits;    // IntraCoder::bits()
     uint32_t failed;  // number of the last picture with a macroblock beyond most_macroblock_bits()
 };
 

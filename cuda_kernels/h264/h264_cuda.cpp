@@ -1,159 +1,205 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// H.264 with its entropy coder on a device, top to bottom: samples to macroblocks and levels on CPU threads
-// (common/h264/picture_encoder.h) -> upload -> CAVLC, NAL units -> download into the packet.
+// H.264 with all of its stages on a device, top to bottom: samples to macroblocks and levels -> CAVLC, NAL units ->
+// download into the packet.
 #include <algorithm>
+#include <deque>
 
-#include "../../common/error.h"
-#include "../../common/h264/h264.h"
-#include "../../common/h264/picture_encoder.h"
-#include "../../common/planes.h"
-#include "../device_objects.h"
-#include "h264_intra_cuda.h"
+#include "../../common/h264/rate/picture_control.h"
+#include "../device_encoder.h"
+#include "h264_hybrid.h"
+#include "intra/intra_coder.h"
 #include "slice_coder.h"
 
 namespace cudaenc::h264 {
 
 namespace {
 
-enum Stage { kAnalyse, kStages };
-constexpr const char *kStageNames[kStages] = {"intra pipeline"};
+enum Stage { kUpload, kIntra, kCode, kDownload, kStages };
+constexpr const char *kStageNames[kStages] = {"upload", "intra pipeline", "cavlc", "download"};
 
-struct Slot {
-    Slot(const std::shared_ptr<Device> &device, const DeviceSliceCoder &coder, size_t macroblock_count,
-         size_t level_count, size_t flip_words, size_t slice_count)
-        : stream(device),
-          macroblocks(device, macroblock_count),
-          levels(device, level_count),
-          headers(device, slice_count),
-          sign_flips(device, std::max<size_t>(flip_words, 1)),
-          upload(coder.make_upload(flip_words > 0)),
-          buffers(coder.make_buffers()) {}
-    Stream stream;
-    PinnedArray<Macroblock> macroblocks;
-    PinnedArray<int16_t> levels;
-    PinnedArray<SliceHeaderBits> headers;
-    PinnedArray<uint16_t> sign_flips;
-    PictureUpload upload;
-    PictureBuffers buffers;
-    // Planes of a frame in device memory, downloaded one after the other.
-    std::unique_ptr<PinnedArray<uint8_t>> pixels;
-    size_t pixel_bytes = 0;
+struct Slot : FrameSlot {
+    Slot(const std::shared_ptr<Device> &device, const DeviceIntraCoder &intra_coder,
+         const DeviceSliceCoder &slice_coder, size_t slices, size_t flip_words)
+        : FrameSlot(device),
+          intra(intra_coder.make_buffers()),
+          coded(slice_coder.make_buffers()),
+          host_headers(device, slices),
+          headers(device, slices),
+          host_sign_flips(device, std::max<size_t>(flip_words, 1)),
+          sign_flips(device, flip_words) {}
+    PictureState picture{};
+    IntraBuffers intra;
+    PictureBuffers coded;
+    PinnedArray<SliceHeaderBits> host_headers;
+    DeviceArray<SliceHeaderBits> headers;
+    PinnedArray<uint16_t> host_sign_flips;
+    DeviceArray<uint16_t> sign_flips;  // empty: there is no keystream
+    std::exception_ptr failed;         // where its QP was to be fixed
 };
 
-// Only the threads that call submit() and finish() call the device, one at a time.
-class H264DeviceEncoder : public PictureEncoder {
+class H264CudaEncoder : public DeviceEncoder<Slot> {
   public:
-    H264DeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
-                      bool stage_times)
-        : PictureEncoder(params, slots, threads, kStageNames, stage_times, device),
-          device_(std::move(device)),
-          device_frames_(device_frames),
-          coder_(device_, p_.sets.format, p_.slices) {
-        for (int i = 0; i < slots; i++) {
-            slots_.push_back(
-                std::make_unique<Slot>(device_, coder_, macroblocks(), levels(), sign_flip_words(), p_.slices.size()));
-            const Slot &s = *slots_.back();
-            set_output(i, s.macroblocks.data(), s.levels.data(), s.sign_flips.data());
-        }
+    H264CudaEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
+                    bool stage_times)
+        : DeviceEncoder(std::move(device), params.input, threads, device_frames, kStageNames, stage_times),
+          p_(params),
+          control_(p_),
+          intra_coder_(device_, p_.picture, slots),
+          slice_coder_(device_, p_.sets.format, p_.slices) {
+        // Before those of slots: the driver runs streams side by side that are made one after the other.
+        // With rate control a picture waits for the bits of others before.
+        if (const int pictures = intra_coder_.launch_pictures(); pictures > 1 && !stage_times && p_.rate.constant())
+            for (int i = 0; i < (slots + pictures - 1) / pictures; i++)
+                launch_streams_.push_back(std::make_unique<Stream>(device_));
+        for (int i = 0; i < slots; i++)
+            add_slot(std::make_unique<Slot>(device_, intra_coder_, slice_coder_, p_.slices.size(),
+                                            control_.sign_flip_words()));
     }
-    ~H264DeviceEncoder() override {
-        stop();
-        for (const auto &s : slots_) settle(*s);
-    }
+    ~H264CudaEncoder() override { drain(); }
+    std::span<const uint8_t> extradata() const override { return control_.parameter_sets(); }
 
     PooledBuffer finish(int slot) override {
-        CpuEncoder::finish(slot);  // the intra pipeline
-        Slot &s = *slots_[static_cast<size_t>(slot)];
-        renumber(slot);
-        try {
-            PooledBuffer packet = code(slot, s);
-            left(slot);
-            return packet;
-        } catch (...) {
-            settle(s);
-            throw;
-        }
-    }
-
-  private:
-    // The intra pipeline reads samples on the host.
-    void take(int slot, const CudaencFrame &frame) override {
-        Slot &s = *slots_[static_cast<size_t>(slot)];
-        PictureEncoder::take(slot, frame);
-        if (!device_frames_) return;
-        try {
-            download_pixels(s, frame, pictures_[static_cast<size_t>(slot)]);
-        } catch (...) {
-            settle(s);
-            throw;
-        }
-    }
-
-    void download_pixels(Slot &s, const CudaencFrame &frame, Picture &picture) {
-        size_t offsets[4], bytes[4], end = 0;
-        for (int plane = 0; plane < p_.input.planes; plane++) {
-            const PlaneSize size = plane_size(p_.input, plane);
-            bytes[plane] = size.rows ? (size.rows - 1) * static_cast<size_t>(frame.stride[plane]) + size.row_bytes : 0;
-            offsets[plane] = end;
-            end += (bytes[plane] + 255) / 256 * 256;
-        }
-        if (end > s.pixel_bytes) {
-            s.pixels = std::make_unique<PinnedArray<uint8_t>>(device_, end);
-            s.pixel_bytes = end;
-        }
-        device_->wait_foreign(s.stream, frame.cuda_stream);
-        for (int plane = 0; plane < p_.input.planes; plane++)
-            if (bytes[plane])
-                device_->download(s.stream, s.pixels->data() + offsets[plane], frame.data[plane], bytes[plane]);
-        device_->synchronize(s.stream);
-        for (int c = 0; c < p_.input.components; c++) {
-            const CudaencComponent &k = p_.input.component[c];
-            picture.layouts[static_cast<size_t>(c)].data = s.pixels->data() + offsets[k.plane] + k.offset;
-        }
-    }
-
-    std::optional<PooledBuffer> complete(int slot) override {
-        if (!analyse(slot)) return std::nullopt;
-        return PooledBuffer();
-    }
-
-    PooledBuffer code(int slot, Slot &s) {
-        const Picture &picture = pictures_[static_cast<size_t>(slot)];
-        uint64_t bytes;
-        do {
-            std::copy(picture.headers.begin(), picture.headers.end(), s.headers.data());
-            const CodedPicture coded = coder_.upload(s.stream, s.upload, picture.analysed(), s.headers.data());
-            coder_.code(s.stream, s.buffers, coded, s.upload.headers.data());
-            device_->synchronize(s.stream);
-            bytes = nal_bytes(s.buffers);
-        } while (analyse_again(slot, bytes));
-        PooledBuffer packet = take_packet(packet_bytes(picture, bytes));
-        device_->download(s.stream, packet->data + picture.prefix.size(), s.buffers.bytes.data(),
-                          static_cast<size_t>(bytes));
-        write_around(picture, bytes, *packet);
-        device_->synchronize(s.stream);
+        PooledBuffer packet = DeviceEncoder::finish(slot);
+        Slot &s = this->slot(slot);
+        if (control_.renumber(s.picture)) packet = complete_again(s, [&] { code_slices(s.stream, s); });
+        control_.left(s.picture);
         return packet;
     }
 
-    // After an error: nothing of the picture is left running.
-    void settle(Slot &s) noexcept {
-        s.buffers.pictures = 0;
-        s.stream.settle();
+  private:
+    void take(Slot &s, const CudaencFrame &frame) override {
+        DeviceEncoder::take(s, frame);
+        control_.take(s.picture, s.frame);
+        if (!launch_streams_.empty())
+            s.queued_on = deferred_.empty() ? Device::Stream(*launch_streams_[launches_ % launch_streams_.size()])
+                                            : deferred_.front()->queued_on;
+        if (s.sign_flips.count()) control_.make_sign_flips(s.picture, s.host_sign_flips.data());
     }
 
-    const std::shared_ptr<Device> device_;
-    const bool device_frames_;
-    const DeviceSliceCoder coder_;
-    std::vector<std::unique_ptr<Slot>> slots_;
+    void queue(Slot &s) override {
+        upload_.queue(s);
+        while (!analysed_.empty() && (control_.knows(s.picture, analysed_.front()->picture.number) ||
+                                      device_->done(analysed_.front()->worked)))
+            fix_qp();
+        control_.plan(s.picture);
+        if (p_.rate.constant())
+            control_.begin(s.picture);
+        else
+            analysed_.push_back(&s);
+        if (launch_streams_.empty()) return encode(s.stream, std::array{&s});
+        s.deferred = true;
+        deferred_.push_back(&s);
+        if (alone() || std::ssize(deferred_) >= intra_coder_.launch_pictures()) queue_deferred();
+    }
+
+    // Pictures in flight share launches of the wavefront where there are more of them than the driver runs streams side
+    // by side.
+    void queue_deferred() override {
+        if (deferred_.empty()) return;
+        const std::vector<Slot *> all = std::exchange(deferred_, {});
+        for (Slot *s : all) s->deferred = false;
+        launches_++;
+        try {
+            const Device::Stream stream = all.front()->queued_on;
+            encode(stream, all);
+            for (Slot *s : all) {
+                device_->record(s->worked, stream);
+                s->awaited = s->worked;
+            }
+        } catch (...) {
+            for (Slot *s : all) s->error = std::current_exception();
+            throw;
+        }
+    }
+
+    // Queues the coding of pictures, whose bits rate control gets.
+    void encode(Device::Stream stream, std::span<Slot *const> slots) {
+        std::vector<DeviceIntraCoder::Picture> pictures;
+        for (Slot *s : slots) {
+            std::array<SampleLayout, 3> components{};
+            for (int c = 0; c < p_.input.components; c++) components[static_cast<size_t>(c)] = s->layout.data()[c];
+            pictures.push_back({.buffers = &s->intra, .components = components, .qp = s->picture.qp});
+            control_.make_headers(s->picture);
+        }
+        mark(*slots.front(), kIntra);
+        intra_coder_.code(stream, pictures, p_.aq_strength);
+        mark(*slots.front(), kCode);
+        for (Slot *s : slots) code_slices(stream, *s);
+    }
+
+    // Waits for the bits of the first picture whose QP may change, and codes it anew where it has to. What fails is
+    // told of that picture alone.
+    void fix_qp() {
+        Slot &s = *analysed_.front();
+        analysed_.pop_front();
+        try {
+            control_.begin(s.picture);
+            while (device_->synchronize(s.stream), control_.again(s.picture, layer_bits(s.coded)))
+                encode(s.stream, std::array{&s});
+        } catch (...) {
+            s.failed = std::current_exception();
+        }
+    }
+
+    void encode_again(Slot &s) {
+        encode(s.stream, std::array{&s});
+        device_->synchronize(s.stream);
+    }
+
+    void code_slices(Device::Stream stream, Slot &s) {
+        std::copy(s.picture.headers.begin(), s.picture.headers.end(), s.host_headers.data());
+        device_->upload(stream, s.headers.data(), s.host_headers.data(), s.headers.bytes());
+        if (s.sign_flips.count())
+            device_->upload(stream, s.sign_flips.data(), s.host_sign_flips.data(), s.sign_flips.bytes());
+        slice_coder_.code(
+            stream, s.coded,
+            {s.intra.macroblocks.data(), s.intra.levels.data(), s.sign_flips.count() ? s.sign_flips.data() : nullptr},
+            s.headers.data());
+    }
+
+    void complete(Slot &s, PooledBuffer &packet) override {
+        PictureState &picture = s.picture;
+        if (p_.rate.constant())
+            while (control_.again(picture, layer_bits(s.coded))) encode_again(s);
+        if (std::find(analysed_.begin(), analysed_.end(), &s) != analysed_.end()) {
+            while (!analysed_.empty() && analysed_.front() != &s) fix_qp();
+            fix_qp();
+        }
+        if (s.failed) std::rethrow_exception(std::exchange(s.failed, nullptr));
+        uint64_t bytes;
+        while (bytes = nal_bytes(s.coded), control_.too_large(picture, bytes)) encode_again(s);
+        packet = packets_->take(control_.packet_bytes(picture, bytes));
+        queue_download(s, packet->data + picture.prefix.size(), s.coded.bytes.data(), static_cast<size_t>(bytes));
+        control_.write_around(picture, bytes, *packet);
+    }
+
+    void submitted(Slot &) noexcept override { control_.taken(); }
+
+    void reset(Slot &s) noexcept override {
+        DeviceEncoder::reset(s);
+        s.intra.pictures = s.coded.pictures = 0;
+        s.failed = nullptr;
+        std::erase(analysed_, &s);
+        std::erase(deferred_, &s);
+    }
+
+    const Params p_;
+    PictureControl control_;
+    const DeviceIntraCoder intra_coder_;
+    const DeviceSliceCoder slice_coder_;
+    std::vector<std::unique_ptr<Stream>> launch_streams_;  // taken in turn; none where each picture has a launch
+    size_t launches_ = 0;
+    std::vector<Slot *> deferred_;  // what queue_deferred() launches
+    std::deque<Slot *> analysed_;   // or being so, in order, where QPs depend on the bits of pictures before
 };
 
 }  // namespace
 
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
-    if (takes_intra_pipeline(params))
-        return make_intra_encoder(params, slots, threads, std::move(device), device_frames, stage_times);
-    return std::make_unique<H264DeviceEncoder>(params, slots, threads, std::move(device), device_frames, stage_times);
+    if (params.effort != kAllTypes)
+        return make_hybrid_encoder(params, slots, threads, std::move(device), device_frames, stage_times);
+    return std::make_unique<H264CudaEncoder>(params, slots, threads, std::move(device), device_frames, stage_times);
 }
 
 }  // namespace cudaenc::h264

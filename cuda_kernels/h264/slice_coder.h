@@ -61,7 +61,7 @@ class DeviceSliceCoder {
 
 // Bytes of the NAL units, once the stream has run. Throws Error if a macroblock exceeds most_macroblock_bits().
 uint64_t nal_bytes(const PictureBuffers &buffers);
-// PictureCoder::bits() of the picture, likewise.
+// IntraCoder::bits() of the picture, likewise.
 uint64_t layer_bits(const PictureBuffers &buffers);
 
 }  // namespace cudaenc::h264

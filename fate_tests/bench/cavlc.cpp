@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "../../common/error.h"
-#include "../../common/h264/lanes/picture_coder.h"
+#include "../../common/h264/lanes/intra_coder.h"
 #include "../../cuda_kernels/compact.h"
 #include "../../cuda_kernels/device_pipeline.h"
 #include "../../cuda_kernels/h264/slice_coder.h"
@@ -28,7 +28,7 @@ struct CodedFrame {
     size_t coded_blocks = 0;
 };
 
-CodedFrame code_frame(PictureCoder &coder, const CodedFormat &format, const CudaencFormat &input,
+CodedFrame code_frame(IntraCoder &coder, const CodedFormat &format, const CudaencFormat &input,
                       const CudaencFrame &frame, int qp, ThreadPool &pool) {
     SampleLayout layouts[3];
     for (int c = 0; c < 3; c++) {
@@ -214,7 +214,7 @@ bool compare_cavlc(const std::shared_ptr<Device> &device, const Picture &picture
     const Frames sources({picture}, frame_format, frames, nullptr);
     const CudaencFormat input = make_format(frame_format);
     ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()));
-    PictureCoder coder(PictureFormat{width, height, ChromaFormat::c420, 8, 1, false, true, false});
+    IntraCoder coder(PictureFormat{width, height, ChromaFormat::c420, 8, 1, false, true, false});
     const CodedFormat format{ChromaFormat::c420, false, 8, 8, (width + 15) / 16, (height + 15) / 16};
     const std::vector<Slice> slices = {{0, static_cast<uint32_t>(format.macroblocks())}};
     const std::vector<SliceHeaderBits> header = {make_slice_header({0, 0, 0})};

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../common/device.h"
-#include "../../common/h264/lanes/picture_coder.h"
+#include "../../common/h264/lanes/intra_coder.h"
 #include "testing.h"
 
 namespace cudaenc::testing {

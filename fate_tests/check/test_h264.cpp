@@ -86,7 +86,7 @@ void check_reconstruction(const CudaencConfig &config, const Picture &picture, c
     std::vector<int16_t> levels(macroblocks.size() * 16 *
                                 static_cast<size_t>(h264::blocks_per_macroblock(p.picture.chroma)));
     ThreadPool pool(1);
-    h264::PictureCoder coder(p.picture);
+    h264::IntraCoder coder(p.picture);
     coder.encode(layouts, {stream.qp(), p.effort, p.aq_strength}, pool, macroblocks.data(), levels.data());
     for (int c = 0; c < p.picture.components(); c++) {
         const h264::ConstBlock r = coder.reconstruction(c);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "../../common/h264/intra/rank_cpu.h"
+#include "../../common/h264/lanes/intra_coder.h"
 #include "../../common/h264/lanes/macroblock_lanes.h"
-#include "../../common/h264/lanes/picture_coder.h"
 #include "../../common/h264/syntax/cavlc.h"
 #include "h264_decoder.h"
 #include "h264_sources.h"
@@ -25,7 +25,7 @@ struct Coded {
     uint64_t bits, distortion;
 };
 
-Coded encode(PictureCoder &coder, const Source &source, const PictureQuality &quality, int threads) {
+Coded encode(IntraCoder &coder, const Source &source, const PictureQuality &quality, int threads) {
     const PictureFormat &f = source.format;
     const size_t count = static_cast<size_t>(f.macroblocks());
     Coded coded;
@@ -49,7 +49,7 @@ Coded encode(PictureCoder &coder, const Source &source, const PictureQuality &qu
     return coded;
 }
 Coded encode(const Source &source, const PictureQuality &quality, int threads) {
-    PictureCoder coder(source.format);
+    IntraCoder coder(source.format);
     return encode(coder, source, quality, threads);
 }
 
@@ -217,7 +217,7 @@ START_TEST(reconstruction_does_not_matter) {
         PictureQuality quality{random.between(kLeastLaneQp, random.one_in(2) ? kMostLaneQp : 18), kAllTypes,
                                random.one_in(2) ? 0 : 400};
         const Coded with = encode(source, quality, 1 + round % 2);
-        PictureCoder coder(f);
+        IntraCoder coder(f);
         quality.reconstructs = false;
         const Coded without = encode(coder, source, quality, 1 + round % 2);
         quality.reconstructs = true;

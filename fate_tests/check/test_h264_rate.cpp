@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../../common/h264/picture_encoder.h"
+#include "../../common/h264/h264_pipeline.h"
 #include "../../common/h264/syntax/levels.h"
 #include "../../common/thread_pool.h"
 #include "h264_inputs.h"
@@ -346,10 +346,10 @@ START_TEST(plans) {
 END_TEST
 
 // Holds the second picture until those that are planned with it have been tried.
-class HeldPicture : public h264::PictureEncoder {
+class HeldPicture : public h264::H264Pipeline {
   public:
     HeldPicture(const h264::Params &params, int slots)
-        : PictureEncoder(params, slots, 2, kStageNames, false),
+        : H264Pipeline(params, slots, 2, kStageNames, false),
           macroblocks_(static_cast<size_t>(slots) * macroblocks()),
           levels_(static_cast<size_t>(slots) * levels()) {
         for (int slot = 0; slot < slots; slot++) {
@@ -405,7 +405,7 @@ START_TEST(quality) {
     Log log;
     const CudaencConfig config = make_rate_config(mode, &log, kEfforts[_i % kEffortCount]);
     const h264::Params p = h264::make_params(kFormat, config.h264);
-    h264::PictureCoder coder(p.picture);
+    h264::IntraCoder coder(p.picture);
     ThreadPool pool(2);
     std::vector<h264::Macroblock> macroblocks(static_cast<size_t>(p.picture.macroblocks()));
     std::vector<int16_t> levels(macroblocks.size() * 16 * 26);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Slices that the CPU codes, read back by a parser of its own; emulation prevention; headers.
 
-#include "../../common/h264/lanes/picture_coder.h"
+#include "../../common/h264/lanes/intra_coder.h"
 #include "../../common/h264/syntax/slice_cpu.h"
 #include "h264_parser.h"
 #include "h264_pictures.h"
@@ -99,7 +99,7 @@ START_TEST(pictures) {
                     quality.qp = qp;
                     quality.effort = random.between(0, 3);
                     quality.aq_strength = random.of({0, 256});
-                    PictureCoder(format).encode(layouts, quality, pool, p.macroblocks.data(), p.levels.data());
+                    IntraCoder(format).encode(layouts, quality, pool, p.macroblocks.data(), p.levels.data());
                     for (int s = 0; s < format.slices; s++) {
                         p.slices.push_back(format.slice(s));
                         p.headers.push_back(make_slice_header({p.slices.back().first, 0, 0}));

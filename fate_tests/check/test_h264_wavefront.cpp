@@ -23,7 +23,7 @@ Coded code_on_cpu(const Source &source, int qp, int aq_strength) {
     coded.macroblocks.resize(static_cast<size_t>(f.macroblocks()));
     coded.levels.resize(coded.macroblocks.size() * 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma)));
     ThreadPool pool(1);
-    PictureCoder coder(f);
+    IntraCoder coder(f);
     coder.encode(source.layout, {.qp = qp, .effort = kAllTypes, .aq_strength = aq_strength}, pool,
                  coded.macroblocks.data(), coded.levels.data());
     for (size_t m = 0; m < coded.macroblocks.size(); m++)

@@ -7,12 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "../../common/h264/picture_encoder.h"
+#include "../../common/h264/h264_pipeline.h"
 #include "../check/checksum.h"
 
 namespace cudaenc::h264 {
 
-void reconstructed(const PictureFormat &format, const PictureCoder &coder) {
+void reconstructed(const PictureFormat &format, const IntraCoder &coder) {
     const char *const name = std::getenv("CUDAENC_RECONSTRUCTIONS");
     if (!name) return;
     testing::Checksum sum;

@@ -47,7 +47,7 @@ class PictureControl {
     bool knows(const PictureState &picture, uint64_t other) const;
 
     // Then, for a picture after the other: begin() finds what the decoder's buffer holds. After each analysis again()
-    // gets PictureCoder::bits() and tells whether the picture has to be analysed once more, at its new QP;
+    // gets IntraCoder::bits() and tells whether the picture has to be analysed once more, at its new QP;
     // make_headers() comes before.
     void begin(PictureState &picture) const;
     void make_headers(PictureState &picture) const;

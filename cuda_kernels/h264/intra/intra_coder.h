@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "../../../common/h264/lanes/picture_coder.h"
+#include "../../../common/h264/lanes/intra_coder.h"
 #include "../../device_objects.h"
 #include "wavefront_params.h"
 

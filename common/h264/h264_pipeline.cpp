@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "picture_encoder.h"
+#include "h264_pipeline.h"
 
 #include "../planes.h"
 
 namespace cudaenc::h264 {
 
-PictureEncoder::PictureEncoder(const Params &params, int slots, int threads, std::span<const char *const> stage_names,
-                               bool stage_times, const std::shared_ptr<Device> &device)
+H264Pipeline::H264Pipeline(const Params &params, int slots, int threads, std::span<const char *const> stage_names,
+                           bool stage_times, const std::shared_ptr<Device> &device)
     : CpuEncoder(slots, threads, stage_names, stage_times, device), p_(params), control_(p_) {
     for (int i = 0; i < slots; i++) pictures_.emplace_back(p_.picture);
     waiting_.reserve(slots);
     planned_.reserve(slots);
 }
 
-void PictureEncoder::set_output(int slot, Macroblock *macroblocks, int16_t *levels, uint16_t *sign_flips) {
+void H264Pipeline::set_output(int slot, Macroblock *macroblocks, int16_t *levels, uint16_t *sign_flips) {
     pictures_[slot].macroblocks = macroblocks;
     pictures_[slot].levels = levels;
     pictures_[slot].sign_flips = p_.keystream ? sign_flips : nullptr;
 }
 
-void PictureEncoder::take(int slot, const CudaencFrame &frame) {
+void H264Pipeline::take(int slot, const CudaencFrame &frame) {
     Picture &picture = pictures_[slot];
     control_.take(picture, frame);
     if (p_.keystream) control_.make_sign_flips(picture, picture.sign_flips);
@@ -29,7 +29,7 @@ void PictureEncoder::take(int slot, const CudaencFrame &frame) {
     }
 }
 
-void PictureEncoder::queue(int slot) noexcept {
+void H264Pipeline::queue(int slot) noexcept {
     control_.taken();
     if (p_.rate.constant()) return start(slot);
     const std::lock_guard lock(mutex_);
@@ -38,7 +38,7 @@ void PictureEncoder::queue(int slot) noexcept {
 }
 
 // Those whose plan needs no bits but known ones.
-void PictureEncoder::start_waiting() noexcept {
+void H264Pipeline::start_waiting() noexcept {
     while (!waiting_.empty()) {
         const int slot = waiting_.front();
         Picture &picture = pictures_[slot];
@@ -54,7 +54,7 @@ void PictureEncoder::start_waiting() noexcept {
     }
 }
 
-bool PictureEncoder::analyse(int slot) {
+bool H264Pipeline::analyse(int slot) {
     Picture &picture = pictures_[slot];
     if (p_.rate.constant()) {
         begin_stage(slot, 0);
@@ -64,7 +64,7 @@ bool PictureEncoder::analyse(int slot) {
         return true;
     }
     struct Leave {  // also after an exception
-        PictureEncoder *encoder;
+        H264Pipeline *encoder;
         int slot;
         ~Leave() {
             if (encoder) encoder->leave(slot);
@@ -88,13 +88,13 @@ bool PictureEncoder::analyse(int slot) {
 }
 
 // Whether the QPs of all pictures before are settled. If not, leave() of the one before goes on with this one.
-bool PictureEncoder::is_first(int slot) noexcept {
+bool H264Pipeline::is_first(int slot) noexcept {
     const std::lock_guard lock(mutex_);
     pictures_[slot].analysed_once = true;
     return planned_.front() == slot;
 }
 
-void PictureEncoder::leave(int slot) noexcept {
+void H264Pipeline::leave(int slot) noexcept {
     const std::lock_guard lock(mutex_);
     pictures_[slot].analysed_once = false;
     const bool first = planned_.front() == slot;
@@ -103,7 +103,7 @@ void PictureEncoder::leave(int slot) noexcept {
     start_waiting();
 }
 
-void PictureEncoder::settle_qp(Picture &picture) {
+void H264Pipeline::settle_qp(Picture &picture) {
     const auto again = [&] {
         const std::lock_guard lock(mutex_);
         return control_.again(picture, picture.coder.bits());
@@ -111,7 +111,7 @@ void PictureEncoder::settle_qp(Picture &picture) {
     while (again()) encode_picture(picture);
 }
 
-void PictureEncoder::encode_picture(Picture &picture) {
+void H264Pipeline::encode_picture(Picture &picture) {
     const PictureQuality quality = {.qp = picture.qp,
                                     .effort = p_.effort,
                                     .aq_strength = p_.aq_strength,
@@ -121,7 +121,7 @@ void PictureEncoder::encode_picture(Picture &picture) {
     control_.make_headers(picture);
 }
 
-bool PictureEncoder::analyse_again(int slot, uint64_t slice_bytes) {
+bool H264Pipeline::analyse_again(int slot, uint64_t slice_bytes) {
     Picture &picture = pictures_[slot];
     if (!counts(picture)) {
         if (control_.fits(picture, slice_bytes)) return false;
@@ -135,7 +135,7 @@ bool PictureEncoder::analyse_again(int slot, uint64_t slice_bytes) {
     return true;
 }
 
-void PictureEncoder::write_around(const Picture &picture, uint64_t slice_bytes, CudaencBuffer &packet) const {
+void H264Pipeline::write_around(const Picture &picture, uint64_t slice_bytes, CudaencBuffer &packet) const {
     if (reconstructed) reconstructed(p_.picture, picture.coder);
     control_.write_around(picture, slice_bytes, packet);
 }

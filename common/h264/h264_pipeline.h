@@ -14,9 +14,9 @@
 namespace cudaenc::h264 {
 
 // The tests' build has this function, which learns of the reconstruction of each packet's picture.
-[[gnu::weak]] void reconstructed(const PictureFormat &format, const PictureCoder &coder);
+[[gnu::weak]] void reconstructed(const PictureFormat &format, const IntraCoder &coder);
 
-class PictureEncoder : public CpuEncoder {
+class H264Pipeline : public CpuEncoder {
   public:
     std::span<const uint8_t> extradata() const override { return control_.parameter_sets(); }
 
@@ -24,7 +24,7 @@ class PictureEncoder : public CpuEncoder {
     // A frame in flight.
     struct Picture : PictureState {
         explicit Picture(const PictureFormat &format) : PictureState(), coder(format) {}
-        PictureCoder coder;
+        IntraCoder coder;
         bool analysed_once = false;  // its QP waits for those of pictures before
         std::exception_ptr failed;   // where its QP was planned
         CodedPicture analysed() const { return {macroblocks, levels, sign_flips}; }
@@ -34,8 +34,8 @@ class PictureEncoder : public CpuEncoder {
         uint16_t *sign_flips;  // nullptr: there is no keystream
     };
 
-    PictureEncoder(const Params &params, int slots, int threads, std::span<const char *const> stage_names,
-                   bool stage_times, const std::shared_ptr<Device> &device = nullptr);
+    H264Pipeline(const Params &params, int slots, int threads, std::span<const char *const> stage_names,
+                 bool stage_times, const std::shared_ptr<Device> &device = nullptr);
 
     // Where analyse() writes: macroblocks(), levels() and sign_flip_words() elements.
     void set_output(int slot, Macroblock *macroblocks, int16_t *levels, uint16_t *sign_flips);

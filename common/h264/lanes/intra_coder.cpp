@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "picture_coder.h"
+#include "intra_coder.h"
 
 #include <algorithm>
 #include <cstring>
@@ -57,7 +57,7 @@ CUDAENC_CLONES void keep_samples(ConstBlock from, int columns, int rows, int bit
 
 }  // namespace
 
-PictureCoder::PictureCoder(const PictureFormat &format)
+IntraCoder::IntraCoder(const PictureFormat &format)
     : format_(format),
       neighbours_(static_cast<size_t>(format.macroblocks())),
       qp_(static_cast<size_t>(format.macroblocks())),
@@ -74,7 +74,7 @@ PictureCoder::PictureCoder(const PictureFormat &format)
 }
 
 // The macroblocks of the same slice around one (6.4.9).
-Available PictureCoder::available(int x, int y) const {
+Available IntraCoder::available(int x, int y) const {
     const int slice = slice_of(x, y), columns = format_.macroblock_columns();
     const auto same = [&](int i, int j) { return i >= 0 && i < columns && j >= 0 && slice_of(i, j) == slice; };
     return {.left = same(x - 1, y),
@@ -83,8 +83,8 @@ Available PictureCoder::available(int x, int y) const {
             .other_corner = !same(x - 1, y - 1)};
 }
 
-void PictureCoder::encode(const SampleLayout *components, const PictureQuality &quality, ThreadPool &pool,
-                          Macroblock *macroblocks, int16_t *levels) {
+void IntraCoder::encode(const SampleLayout *components, const PictureQuality &quality, ThreadPool &pool,
+                        Macroblock *macroblocks, int16_t *levels) {
     components_ = components;
     quality_ = quality;
     macroblocks_ = macroblocks;
@@ -124,7 +124,7 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
 
 // A row stays two macroblocks behind the one above, as blocks are predicted from above right. Rows begin in order, so
 // the row above is running.
-void PictureCoder::encode_row(int y) {
+void IntraCoder::encode_row(int y) {
     Row &row = rows_[y];
     const int columns = format_.macroblock_columns();
     struct End {  // also where something is thrown: the row below waits
@@ -152,7 +152,7 @@ void PictureCoder::encode_row(int y) {
 
 // Where a line is a row's last samples alone, a macroblock's rows are that much closer: its last one is on a line, the
 // one above it on the line before.
-Block PictureCoder::samples_of(int component, int x, int y) {
+Block IntraCoder::samples_of(int component, int x, int y) {
     Plane &plane = planes_[component];
     const int first = x * format_.columns(component), rows = format_.rows(component);
     if (!only_last_rows_) return {plane.at(first, y * rows), plane.stride};
@@ -160,7 +160,7 @@ Block PictureCoder::samples_of(int component, int x, int y) {
     return {plane.at(first, y + 1) - (rows - 1) * stride, stride};
 }
 
-MacroblockCoder::Place PictureCoder::place_of(int x, int y) {
+MacroblockCoder::Place IntraCoder::place_of(int x, int y) {
     const size_t at = index_of(x, y);
     MacroblockCoder::Place place{};
     for (int c = 0; c < format_.components(); c++) place.samples[c] = samples_of(c, x, y);
@@ -178,7 +178,7 @@ MacroblockCoder::Place PictureCoder::place_of(int x, int y) {
     return place;
 }
 
-void PictureCoder::keep(CodedRow &row, size_t at, int qp, const MacroblockCoder::Result &result) {
+void IntraCoder::keep(CodedRow &row, size_t at, int qp, const MacroblockCoder::Result &result) {
     Macroblock &macroblock = macroblocks_[at];
     macroblock.qp_delta = 0;
     macroblock.first_in_slice = at == 0 || slice_of_[at] != slice_of_[at - 1];
@@ -191,7 +191,7 @@ void PictureCoder::keep(CodedRow &row, size_t at, int qp, const MacroblockCoder:
 // Macroblocks of several rows side by side. The lowest rows go first: their macroblocks have the longest way to go.
 // Where more are ready than there are lanes, those that are coded as the types that most of them have come before those
 // of fewer types, and those of more types wait.
-void PictureCoder::encode_rows() {
+void IntraCoder::encode_rows() {
     const std::span<const LaneVectors> vectors = lane_vectors();
     const std::unique_ptr<MacroblockLanes> coder = vectors[0].make(format_);
     std::unique_ptr<MacroblockLanes> narrow;  // where it has fewer lanes, for few macroblocks
@@ -265,7 +265,7 @@ void PictureCoder::encode_rows() {
 }
 
 // A macroblock that lanes do not take, in samples of its own: as MacroblockCoder wants them.
-void PictureCoder::encode_alone(MacroblockCoder &coder, MacroblockLanes::Task &task) const {
+void IntraCoder::encode_alone(MacroblockCoder &coder, MacroblockLanes::Task &task) const {
     constexpr ptrdiff_t kStride = 48, kFirst = kStride + 16;  // a line above, a column to the left, 8 above right
     alignas(64) Sample samples[3][17 * kStride]{};
     MacroblockCoder::Place place = task.place;
@@ -299,24 +299,24 @@ void PictureCoder::encode_alone(MacroblockCoder &coder, MacroblockLanes::Task &t
 }
 
 // Of macroblock_layer(), mb_qp_delta of 0 assumed. Estimates decide with kAllTypes, so bits are counted once.
-uint32_t PictureCoder::count_bits(size_t at) {
+uint32_t IntraCoder::count_bits(size_t at) {
     return count_macroblock(format_.coded(), {macroblocks_, levels_, nullptr}, static_cast<uint32_t>(at),
                             static_cast<uint32_t>(format_.first_macroblock(slice_of_[at])), totals_.data());
 }
 
-void PictureCoder::count() {
+void IntraCoder::count() {
     totals_.resize(neighbours_.size() * static_cast<size_t>(blocks_per_macroblock(format_.chroma)));
     bits_ = 0;
     for (size_t at = 0; at < neighbours_.size(); at++) bits_ += count_bits(at);
 }
 
-uint32_t PictureCoder::satd_lambda(size_t at) const {
+uint32_t IntraCoder::satd_lambda(size_t at) const {
     return satd_lambda_of(qp_[at] + qp_bd_offset(format_.bit_depth) + std::max(0, quality_.qp - kMaxQp));
 }
 
 // What is known of macroblocks before they are coded: rows that no other thread takes. A cache has a row, with the line
 // above.
-void PictureCoder::analyse_rows(std::atomic<int> &next, bool in_lanes) {
+void IntraCoder::analyse_rows(std::atomic<int> &next, bool in_lanes) {
     LineVector<Sample> lines[3];
     for (int c = 0; c < format_.components(); c++)
         lines[c].resize(static_cast<size_t>(planes_[c].stride * (format_.rows(c) + 1)));
@@ -334,7 +334,7 @@ void PictureCoder::analyse_rows(std::atomic<int> &next, bool in_lanes) {
     }
 }
 
-void PictureCoder::measure_row(int y, const ConstBlock *samples) {
+void IntraCoder::measure_row(int y, const ConstBlock *samples) {
     for (int x = 0; x < format_.macroblock_columns(); x++) {
         const size_t at = index_of(x, y);
         qp_[at] = static_cast<int8_t>(macroblock_qp(samples[0].at(16 * x, 0)));
@@ -344,7 +344,7 @@ void PictureCoder::measure_row(int y, const ConstBlock *samples) {
     }
 }
 
-void PictureCoder::rank_row(int y, const ConstBlock *samples) {
+void IntraCoder::rank_row(int y, const ConstBlock *samples) {
     const bool in_lanes = MacroblockLanes::takes(format_);
     std::vector<int> textured;  // columns
     for (int x = 0; x < format_.macroblock_columns(); x++) {
@@ -364,7 +364,7 @@ void PictureCoder::rank_row(int y, const ConstBlock *samples) {
     rank_in_lanes(y, samples, textured);
 }
 
-void PictureCoder::rank_in_lanes(int y, const ConstBlock *samples, std::span<const int> columns) {
+void IntraCoder::rank_in_lanes(int y, const ConstBlock *samples, std::span<const int> columns) {
     const LaneVectors &vectors = lane_vectors().front();
     const int components = luma_components(format_.chroma);
     while (!columns.empty()) {
@@ -391,7 +391,7 @@ void PictureCoder::rank_in_lanes(int y, const ConstBlock *samples, std::span<con
 }
 
 // Lines of source samples of whole macroblocks.
-void PictureCoder::load_lines(int component, int first, int count, Sample *to) const {
+void IntraCoder::load_lines(int component, int first, int count, Sample *to) const {
     const bool half_x = format_.columns(component) == 8, half_y = format_.rows(component) == 8;
     const int width = half_x ? (format_.width + 1) / 2 : format_.width;
     const int height = half_y ? (format_.height + 1) / 2 : format_.height;
@@ -406,7 +406,7 @@ void PictureCoder::load_lines(int component, int first, int count, Sample *to) c
     }
 }
 
-void PictureCoder::keep_source(int y, const ConstBlock *samples) {
+void IntraCoder::keep_source(int y, const ConstBlock *samples) {
     uint8_t *to = source_.data() + index_of(0, y) * source_bytes(format_);
     for (int x = 0; x < format_.macroblock_columns(); x++)
         for (int c = 0; c < format_.components(); c++) {
@@ -416,7 +416,7 @@ void PictureCoder::keep_source(int y, const ConstBlock *samples) {
         }
 }
 
-int PictureCoder::macroblock_qp(const ConstBlock &luma) const {
+int IntraCoder::macroblock_qp(const ConstBlock &luma) const {
     const int qp = quality_.qp;
     if (!quality_.aq_strength || qp > kMaxQp) return std::min(qp, kMaxQp);
     uint32_t sum = 0, squares = 0;
@@ -427,7 +427,7 @@ int PictureCoder::macroblock_qp(const ConstBlock &luma) const {
     return std::max(format_.lowest_qp, adapted_qp(qp, quality_.aq_strength, sum, squares, format_.bit_depth));
 }
 
-void PictureCoder::write_qp_deltas(int slice) {
+void IntraCoder::write_qp_deltas(int slice) {
     int qp = std::min(quality_.qp, kMaxQp);
     for (int i = format_.first_macroblock(slice); i < format_.first_macroblock(slice + 1); i++) {
         Macroblock &m = macroblocks_[i];

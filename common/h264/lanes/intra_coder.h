@@ -29,9 +29,9 @@ struct PictureQuality {
 std::vector<int> order_rows(const PictureFormat &format);
 
 // Codes pictures of a format, one at a time.
-class PictureCoder {
+class IntraCoder {
   public:
-    explicit PictureCoder(const PictureFormat &format);
+    explicit IntraCoder(const PictureFormat &format);
 
     // Codes a picture to macroblocks() Macroblocks with blocks_per_macroblock() blocks of levels each. components: of
     // the format, of its bit depth.
