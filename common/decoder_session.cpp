@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The C API of decoders: checks arguments, chooses the pipeline.
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "abi.h"
 #include "codecs.h"
@@ -10,15 +14,33 @@
 #include "option_checks.h"
 #include "options.h"
 #include "pipeline.h"
+#include "planes.h"
 #include "session.h"
 
 using namespace cudaenc;
+
+namespace {
+
+// A header that the caller has read.
+struct KnownHeader {
+    const uint8_t *data;
+    std::vector<uint8_t> bytes;  // that it was read from
+    std::unique_ptr<PictureHeader> header;
+
+    // Whether it is that of a packet, which the caller may have overwritten, or cut behind the first of two pictures.
+    bool is_of(std::span<const uint8_t> packet) const {
+        return header && data == packet.data() && bytes.size() <= packet.size() &&
+               std::ranges::equal(bytes, packet.first(bytes.size()));
+    }
+};
+
+}  // namespace
 
 struct CudaencDecoder {
     SessionLog log;
     const DecoderCodec *codec;
     CudaencDecoderConfig config;
-    std::unique_ptr<PictureHeader> header;  // that was read last
+    std::array<KnownHeader, 2> headers;  // the fields of a frame; the last one is the newest
     Ring<Decoder> ring;
     bool warned = false;  // of a fallback
 };
@@ -39,6 +61,23 @@ Ring<Decoder> make_ring(const CudaencDecoder &decoder) {
                                     .device_packets = false,
                                     .stage_times = c.stage_times != 0}),
             slots};
+}
+
+// The header of a packet, which is not read twice.
+std::unique_ptr<PictureHeader> take_header(CudaencDecoder &decoder, std::span<const uint8_t> packet) {
+    for (KnownHeader &known : decoder.headers)
+        if (known.is_of(packet)) return std::move(known.header);
+    return decoder.codec->read_header(packet, decoder.config);
+}
+
+void check_planes(const CudaencDecoder &decoder, const CudaencFormat &format, const CudaencCodedPicture &picture) {
+    for (int i = 0; i < format.planes; i++) {
+        if (!picture.planes[i])
+            refuse(format_string("planes[%d] is NULL: a picture of %d planes fills it", i, format.planes));
+        if (decoder.config.device_frames && picture.stride[i] < 0)
+            refuse("a negative stride is not allowed for planes in CUDA memory");
+        check_stride(format, i, picture.stride[i], Rows::any);
+    }
 }
 
 int receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture, Receive when) {
@@ -92,8 +131,10 @@ int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, si
                                 CudaencPictureInfo *callers) {
     return guarded(log_of(decoder), {{"decoder", decoder}, {"data", data}, {"info", callers}}, [&] {
         Result<CudaencPictureInfo> info("the picture's information", *callers);
-        decoder->header = decoder->codec->read_header({data, size}, decoder->config);
-        *info = decoder->header->info;
+        KnownHeader known{.data = data, .bytes = {}, .header = take_header(*decoder, {data, size})};
+        *info = known.header->info;
+        known.bytes.assign(data, data + known.header->size);
+        decoder->headers[0] = std::exchange(decoder->headers[1], std::move(known));
         return CUDAENC_OK;
     });
 }
@@ -113,10 +154,9 @@ int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *c
         const CudaencCodedPicture known = read_struct("the coded picture", *coded);
         if (!known.data)
             refuse(format_string("data NULL of the coded picture is not allowed, of size %zu", known.size));
-        if (decoder->config.device_frames)
-            for (const ptrdiff_t stride : known.stride)
-                if (stride < 0) refuse("a negative stride is not allowed for planes in CUDA memory");
-        decoder->ring.submit(known, known.opaque);
+        const std::shared_ptr<PictureHeader> header = take_header(*decoder, {known.data, known.size});
+        check_planes(*decoder, header->info.format, known);
+        decoder->ring.submit({known, header}, known.opaque);
         return CUDAENC_OK;
     });
 }

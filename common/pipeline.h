@@ -49,18 +49,24 @@ class Encoder : public Pipeline<CudaencFrame, PooledBuffer> {
     virtual std::span<const uint8_t> extradata() const { return {}; }  // for decoders, before the first packet
 };
 
-// What the headers of a packet say.
+// What the headers of a packet say. A codec derives its own, by which its pipelines read on.
 struct PictureHeader {
     virtual ~PictureHeader() = default;
     CudaencPictureInfo info{};
     std::vector<uint8_t> icc_profile;  // that info names
+    size_t size = 0;                   // bytes at the front of the packet that were read
+};
+
+// A packet, and its header, which is the pipeline's from here on.
+struct CodedPicture : CudaencCodedPicture {
+    std::shared_ptr<PictureHeader> header;
 };
 
 struct Decoded {
     std::string damage;              // what is wrong with a picture that was decoded in part; mostly empty
     const char *fallback = nullptr;  // why a device left entropy decoding to the host; nullptr: it did not
 };
-using Decoder = Pipeline<CudaencCodedPicture, Decoded>;
+using Decoder = Pipeline<CodedPicture, Decoded>;
 
 // When the oldest output is taken: once it is due, as the ring is full or flushed; once it is done; at once.
 enum class Receive { when_due, when_done, now };

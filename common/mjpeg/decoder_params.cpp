@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "../error.h"
-#include "../planes.h"
 
 namespace cudaenc::mjpeg {
 
@@ -84,9 +83,10 @@ CudaencFormat make_format(const CodedStream &s, const DecoderOptions &options) {
 }
 
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options) {
-    const CodedStream stream = read_stream(packet, StreamPart::header);
+    auto header = std::make_unique<Header>(packet);
+    const CodedStream &stream = header->reader.headers();
     const StreamMetadata &m = stream.metadata;
-    auto header = std::make_unique<PictureHeader>();
+    header->size = header->reader.header_size();
     for (const std::span<const uint8_t> chunk : m.icc_chunks)
         header->icc_profile.insert(header->icc_profile.end(), chunk.begin(), chunk.end());
     CudaencPictureInfo &info = header->info;
@@ -99,15 +99,6 @@ std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, cons
     info.icc_profile = header->icc_profile.empty() ? nullptr : header->icc_profile.data();
     info.icc_profile_size = header->icc_profile.size();
     return header;
-}
-
-void check_planes(const CudaencFormat &format, const CudaencCodedPicture &picture) {
-    for (int i = 0; i < format.planes; i++) {
-        if (!picture.planes[i])
-            throw Error(CUDAENC_ERR_INVALID,
-                        format_string("planes[%d] is NULL: a picture of %d planes fills it", i, format.planes));
-        check_stride(format, i, picture.stride[i], Rows::any);
-    }
 }
 
 ScanLayout make_scan_layout(const CodedStream &stream, const StreamScan &scan) {

@@ -21,11 +21,18 @@ struct DecoderOptions {
 // Throws Error: CUDAENC_ERR_UNSUPPORTED for components that no format has, CUDAENC_ERR_INVALID for too many pixels.
 CudaencFormat make_format(const CodedStream &stream, const DecoderOptions &options);
 
-// Throws Error as read_stream() and make_format() do.
+// What the headers of a packet say, and the reader of what follows.
+struct Header : PictureHeader {
+    explicit Header(std::span<const uint8_t> packet) : reader(packet) {}
+    StreamReader reader;
+};
+// Throws Error as StreamReader and make_format() do.
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options);
 
-// Throws Error, CUDAENC_ERR_INVALID, for a plane that is not there.
-void check_planes(const CudaencFormat &format, const CudaencCodedPicture &picture);
+// All of a picture whose header is that of read_header().
+inline CodedStream read_stream(const CodedPicture &picture) {
+    return static_cast<Header &>(*picture.header).reader.read_scans({picture.data, picture.size});
+}
 
 // Whether only the CPU decodes a stream, and to samples: of lossless coding and of 12 bits.
 inline bool is_for_cpu(const CodedStream &stream) { return stream.lossless || stream.bits > 8; }

@@ -32,7 +32,7 @@ struct SequentialScan {
 
 // A picture in flight.
 struct Slot {
-    CudaencCodedPicture coded;
+    CodedPicture coded;
     CodedStream stream;
     CodedData data;
 };
@@ -46,13 +46,12 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
     ~MjpegCpuDecoder() override { stop(); }
 
   private:
-    void take(int slot, const CudaencCodedPicture &coded) override { slots_[static_cast<size_t>(slot)].coded = coded; }
+    void take(int slot, const CodedPicture &coded) override { slots_[static_cast<size_t>(slot)].coded = coded; }
 
     std::optional<Decoded> complete(int slot) override {
         Slot &s = slots_[static_cast<size_t>(slot)];
         begin_stage(slot, kHeaders);
-        s.stream = read_stream({s.coded.data, s.coded.size}, StreamPart::all);
-        check_planes(make_format(s.stream, options_), s.coded);
+        s.stream = read_stream(s.coded);
         begin_stage(slot, kDecode);
         Decoded decoded{.damage = s.stream.damage};
         if (is_for_cpu(s.stream)) {

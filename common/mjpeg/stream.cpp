@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "../cudaenc.h"
 #include "../error.h"
@@ -54,22 +55,30 @@ int orientation_of(std::span<const uint8_t> exif) {
     return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
 }
 
-class StreamReader {
-  public:
-    StreamReader(std::span<const uint8_t> packet, StreamPart part) : packet_(packet), part_(part) {}
+}  // namespace
 
-    CodedStream read() {
+class StreamReader::Parser {
+  public:
+    explicit Parser(std::span<const uint8_t> packet) : packet_(packet) {}
+    const CodedStream &stream() const { return s_; }
+    size_t at() const { return at_; }
+
+    void read_headers() {
         find_start();
-        try {
-            while (read_segment()) {
-            }
-        } catch (const Error &e) {
-            if (!has_scan_) throw;
-            s_.damage = e.what();
+        while (read_segment()) {
         }
         if (!has_scan_) invalid("there is no scan");
         s_.metadata.icc_chunks = complete_chunks();
-        if (part_ == StreamPart::all && s_.damage.empty())
+    }
+
+    CodedStream read_scans(std::span<const uint8_t> packet) {
+        packet_ = packet;
+        try {
+            for (bool more = keep_scan(); more;) more = read_segment();
+        } catch (const Error &e) {
+            s_.damage = e.what();
+        }
+        if (s_.damage.empty())
             for (const StreamComponent &c : s_.components)
                 if (!c.scanned) s_.damage = "JPEG: a component is in no scan";
         return std::move(s_);
@@ -107,7 +116,7 @@ class StreamReader {
         return has_scan_;
     }
 
-    // False: nothing that matters follows.
+    // False: nothing that matters follows, or the first scan's data.
     bool read_segment() {
         const uint32_t marker = next_marker();
         if (marker == 0 || marker == kEoi) {
@@ -323,11 +332,11 @@ class StreamReader {
             scan.dc[i] = s_.lossless || (scan.first == 0 && scan.high == 0) ? huffman_of(0, td[i]) : -1;
             scan.ac[i] = scan.last > 0 ? huffman_of(1, ta[i]) : -1;
         }
-        const char *fault = scan_fault(scan);
-        if (!fault) latch_divisors(scan);
-        if (!fault && is_early(scan)) s_.damage = "JPEG: a scan of AC comes before that of DC";
-        has_scan_ = true;
-        return keep_scan(scan, fault);
+        fault_ = scan_fault(scan);
+        if (!fault_) latch_divisors(scan);
+        if (!fault_ && is_early(scan)) s_.damage = "JPEG: a scan of AC comes before that of DC";
+        scan_ = scan;
+        return std::exchange(has_scan_, true) && keep_scan();
     }
 
     int component_of(const StreamScan &scan, int i, int id) const {
@@ -392,33 +401,32 @@ class StreamReader {
     }
 
     // The data of a sequential scan of all components reach to the packet's end: whoever decodes them finds the end.
-    bool keep_scan(StreamScan &scan, const char *fault) {
+    bool keep_scan() {
         const std::span<const uint8_t> rest = packet_.subspan(at_);
-        const bool single =
-            part_ == StreamPart::header || (!s_.progressive && scan.count == static_cast<int>(s_.components.size()));
+        const bool single = !s_.progressive && scan_.count == static_cast<int>(s_.components.size());
         const size_t size = single ? rest.size() : find_marker(rest);
-        scan.data = rest.first(size);
-        if (size == rest.size()) scan.padding = ending_zeros(rest);
+        scan_.data = rest.first(size);
+        if (size == rest.size()) scan_.padding = ending_zeros(rest);
         at_ += size;
-        if (fault)
-            s_.damage = fault;
+        if (fault_)
+            s_.damage = fault_;
         else
-            s_.scans.push_back(scan);
+            s_.scans.push_back(scan_);
         return !single;
     }
 
     // Of data without a marker.
     int ending_zeros(std::span<const uint8_t> data) const {
-        if (part_ == StreamPart::header || data.empty() || data.back() != 0 || find_marker(data) != data.size())
-            return 0;
+        if (data.empty() || data.back() != 0 || find_marker(data) != data.size()) return 0;
         constexpr ptrdiff_t most = 1 << 24;  // whose bits are a number of 32 bits
         const auto last = std::find_if(data.rbegin(), data.rend(), [](uint8_t byte) { return byte != 0; });
         return static_cast<int>(std::min(last - data.rbegin(), most));
     }
 
-    const std::span<const uint8_t> packet_;
-    const StreamPart part_;
-    bool has_scan_ = false;  // a scan's header was read
+    std::span<const uint8_t> packet_;
+    bool has_scan_ = false;        // a scan's header was read
+    StreamScan scan_{};            // the last one
+    const char *fault_ = nullptr;  // of it
     size_t at_ = 0;
     CodedStream s_{};
     std::array<CodedBits, kMaxStreamComponents> coded_bits_;
@@ -429,9 +437,13 @@ class StreamReader {
     int restart_interval_ = 0;
 };
 
-}  // namespace
-
-CodedStream read_stream(std::span<const uint8_t> packet, StreamPart part) { return StreamReader(packet, part).read(); }
+StreamReader::StreamReader(std::span<const uint8_t> packet) : parser_(std::make_unique<Parser>(packet)) {
+    parser_->read_headers();
+}
+StreamReader::~StreamReader() = default;
+const CodedStream &StreamReader::headers() const { return parser_->stream(); }
+size_t StreamReader::header_size() const { return parser_->at(); }
+CodedStream StreamReader::read_scans(std::span<const uint8_t> packet) { return parser_->read_scans(packet); }
 
 size_t picture_size(std::span<const uint8_t> packet) {
     for (size_t at = 0; at < packet.size();) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,13 +73,22 @@ struct CodedStream {
     std::string damage;  // what is wrong with a stream that can be decoded in part; mostly empty
 };
 
-// Parts of a packet to read.
-enum class StreamPart { header, all };  // header: up to the first scan
-
 // Reads a picture. Junk before SOI is skipped. Huffman tables that are missing are those of Annex K, as in AVI.
-// Throws Error: CUDAENC_ERR_INVALID if there is nothing to decode, CUDAENC_ERR_UNSUPPORTED for arithmetic and
-// hierarchical coding.
-CodedStream read_stream(std::span<const uint8_t> packet, StreamPart part);
+class StreamReader {
+  public:
+    // Reads up to the first scan's header. Throws Error: CUDAENC_ERR_INVALID if there is nothing to decode,
+    // CUDAENC_ERR_UNSUPPORTED for arithmetic and hierarchical coding.
+    explicit StreamReader(std::span<const uint8_t> packet);
+    ~StreamReader();
+    const CodedStream &headers() const;  // no scans
+    size_t header_size() const;          // bytes that were read
+    // Reads the rest and gives all of it; once. The packet begins with the same headers.
+    CodedStream read_scans(std::span<const uint8_t> packet);
+
+  private:
+    class Parser;
+    std::unique_ptr<Parser> parser_;
+};
 
 // The bytes of a packet up to the end of its first picture, EOI included. Others may follow, such as a second field.
 size_t picture_size(std::span<const uint8_t> packet);

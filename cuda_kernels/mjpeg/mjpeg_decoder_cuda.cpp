@@ -112,11 +112,10 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     }
 
   private:
-    void take(Slot &s, const CudaencCodedPicture &picture) override {
+    void take(Slot &s, const CodedPicture &picture) override {
         s.picture = picture;
-        s.coded = read_stream({picture.data, picture.size}, StreamPart::all);
+        s.coded = read_stream(picture);
         s.damage = s.coded.damage;
-        check_planes(make_format(s.coded, options_), picture);
         s.samples = is_for_cpu(s.coded);
         if (s.samples)
             place_host_planes(s);

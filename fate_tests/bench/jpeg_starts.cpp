@@ -67,7 +67,7 @@ ScanTables tables_of(const CodedStream &coded, const StreamScan &scan, const Sca
 
 bool measure_jpeg_starts(const std::shared_ptr<Device> &device, const std::vector<uint8_t> &picture, int runs,
                          Json &json) {
-    const CodedStream coded = read_stream(picture, StreamPart::all);
+    const CodedStream coded = StreamReader(picture).read_scans(picture);
     if (coded.progressive || coded.scans.size() != 1 || coded.scans[0].restart_interval)
         throw Error(CUDAENC_ERR_UNSUPPORTED, "starts are of one baseline scan without restart markers");
     const StreamScan &scan = coded.scans[0];

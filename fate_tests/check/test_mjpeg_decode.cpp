@@ -104,7 +104,7 @@ std::vector<HostScan> make_scans(Random &random, std::vector<std::vector<uint8_t
         packets.push_back(encode_jpeg(config, picture.frame()));
     }
     for (const std::vector<uint8_t> &packet : packets) {
-        HostScan scan{.stream = read_stream(packet, StreamPart::all),
+        HostScan scan{.stream = StreamReader(packet).read_scans(packet),
                       .plan = {},
                       .tables = {},
                       .data = {},

@@ -104,7 +104,7 @@ struct Flight {
     Outcome outcome;
     CudaencCodedPicture coded{};
 };
-void start(DecoderOf &d, const Bytes &packet, Flight &flight) {
+void start(DecoderOf &d, const Bytes &packet, Flight &flight, const std::function<void()> &before_submit = [] {}) {
     CudaencPictureInfo info;
     Outcome &o = flight.outcome;
     o.code = cudaenc_decoder_read_header(d.decoder, packet.data(), packet.size(), &info);
@@ -122,6 +122,7 @@ void start(DecoderOf &d, const Bytes &packet, Flight &flight) {
         flight.coded.planes[c] = plane.samples.data();
         flight.coded.stride[c] = plane.stride();
     }
+    before_submit();
     o.code = cudaenc_decoder_submit(d.decoder, &flight.coded);
 }
 void finish(DecoderOf &d, Flight &flight) {
@@ -482,6 +483,8 @@ START_TEST(pictures_in_flight) {
 }
 END_TEST
 
+constexpr mjpeg::DecoderOptions kWhole{.lowres = 0, .max_pixels = 1 << 20};
+
 // A ring of a device whose calls may fail. Returns how many packets are lost, each with an error of its own. The others
 // have the right samples. on_error() is called after each error.
 static int decode_packets(
@@ -518,7 +521,7 @@ static int decode_packets(
             coded.stride[c] = plane.stride();
         }
         try {
-            ring.submit(coded, &outcomes[i]);
+            ring.submit({coded, mjpeg::read_header(packets[i], kWhole)}, &outcomes[i]);
         } catch (const Error &e) {
             failed(e);
         }
@@ -548,9 +551,8 @@ START_TEST(every_device_call_may_fail) {
     int reached = 0;
     for (int call = 1;; call++) {
         Failures failures;
-        Ring<Decoder> ring(mjpeg::make_device_decoder({.lowres = 0, .max_pixels = 1 << 20}, 6, 1,
-                                                      std::make_shared<FaultDevice>(device, failures), false, false),
-                           6);
+        Ring<Decoder> ring(
+            mjpeg::make_device_decoder(kWhole, 6, 1, std::make_shared<FaultDevice>(device, failures), false, false), 6);
         failures.begin(call, true);
         const int lost = decode_packets(ring, packets, expected, [&] { failures.end(); });
         EXPECT(failures.end() == (lost > 0) && lost <= 6, "call %d: %d packets are lost", call, lost);
@@ -567,8 +569,7 @@ END_TEST
 START_TEST(shared_launches) {
     constexpr int kSlots = 6, kShare = kSlots / 2, kLaunches = 3;
     const auto open_ring = [](const std::shared_ptr<Device> &device) {
-        return Ring<Decoder>(
-            mjpeg::make_device_decoder({.lowres = 0, .max_pixels = 1 << 20}, kSlots, 1, device, false, false), kSlots);
+        return Ring<Decoder>(mjpeg::make_device_decoder(kWhole, kSlots, 1, device, false, false), kSlots);
     };
     DecoderOf cpu("cpu");
     std::vector<Bytes> packets;
@@ -626,6 +627,31 @@ START_TEST(tables_that_stay) {
             if (random.one_in(6)) packet.resize(packet.size() / 2);
             EXPECT(decode(cpu, packet).same(decode(device, packet)), "depth %d, picture %d", depth, i);
         }
+    }
+}
+END_TEST
+
+// A header is not that of a packet that has overwritten its own.
+START_TEST(overwritten_packets) {
+    Random random(15);
+    Log log;
+    CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[3], 40, 30), "cpu", &log);
+    const Picture picture = make_picture(random, config.format);
+    std::vector<Bytes> packets;
+    for (const int quality : {95, 20}) {
+        config.mjpeg.quality = quality;
+        packets.push_back(encode_jpeg(config, picture.frame()));
+        packets.back().resize(packets[0].size());
+    }
+    for (const std::string &spec : {std::string("cpu"), first_device()}) {
+        DecoderOf d(spec);
+        Bytes buffer = packets[0];
+        Flight flight;
+        start(d, buffer, flight, [&] { std::copy(packets[1].begin(), packets[1].end(), buffer.begin()); });
+        EXPECT_EQ(flight.outcome.code, CUDAENC_OK);
+        cudaenc_decoder_flush(d.decoder);
+        finish(d, flight);
+        EXPECT(flight.outcome.same(decode(d, packets[1])), "%s", spec.c_str());
     }
 }
 END_TEST
@@ -910,7 +936,7 @@ START_TEST(runs_of_symbols) {
     for (const int huffman : {CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL}) {
         config.mjpeg.huffman = huffman;
         const Bytes packet = encode_jpeg(config, make_picture(random, config.format).frame());
-        const mjpeg::CodedStream coded = mjpeg::read_stream(packet, mjpeg::StreamPart::all);
+        const mjpeg::CodedStream coded = mjpeg::StreamReader(packet).read_scans(packet);
         const mjpeg::StreamScan &scan = coded.scans[0];
         for (int i = 0; i < scan.count; i++) {
             const auto dc = make_decode_table(coded.huffman[static_cast<size_t>(scan.dc[i])], mjpeg::TableUse::dc),
@@ -940,6 +966,7 @@ int main(int argc, char **argv) {
                                                             {"shared launches", shared_launches},
                                                             {"tables that stay", tables_that_stay},
                                                             {"several pictures", several_pictures},
+                                                            {"overwritten packets", overwritten_packets},
                                                             {"runs of symbols", runs_of_symbols},
                                                             {"refusals", refusals},
                                                             {"scans", scans_that_cannot_be},

@@ -126,8 +126,8 @@ START_TEST(adobe) {
     EXPECT(tiff.number(Exif::kResolutionUnit) == 1 && tiff.rational(Exif::kXResolution)->numerator == 11 &&
            tiff.rational(Exif::kYResolution)->numerator == 16);
     const std::vector<uint8_t> packet = encode_jpeg(s.config, s.frame);
-    const mjpeg::CodedStream read = mjpeg::read_stream(packet, mjpeg::StreamPart::header);
-    EXPECT(read.metadata.density_num == 16 && read.metadata.density_den == 11);
+    const mjpeg::StreamReader read(packet);
+    EXPECT(read.headers().metadata.density_num == 16 && read.headers().metadata.density_den == 11);
     s.config.mjpeg.mct = 1;
     jpeg = s.decode();
     EXPECT(segments_of(jpeg, 0xEE).empty() && segments_of(jpeg, 0xE0).size() == 1 && jpeg.components[1].tq == 1);
