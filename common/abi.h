@@ -28,6 +28,10 @@ inline constexpr size_t first_size(const CudaencCodedPicture *) { return CUDAENC
 inline constexpr size_t first_size(const CudaencDecodedPicture *) {
     return CUDAENC_END_OF(CudaencDecodedPicture, corrupt);
 }
+inline constexpr size_t first_size(const CudaencCavlcConfig *) {
+    return CUDAENC_END_OF(CudaencCavlcConfig, log_opaque);
+}
+inline constexpr size_t first_size(const CudaencCavlcPlane *) { return CUDAENC_END_OF(CudaencCavlcPlane, lengths); }
 
 constexpr size_t kLargestStruct = 65536;  // more is no sizeof
 

@@ -651,6 +651,55 @@ void cudaenc_decoder_close(CudaencDecoder *decoder);
 /** As cudaenc_stage_times(). */
 int cudaenc_decoder_stage_times(const CudaencDecoder *decoder, CudaencStageTime *times, int capacity);
 
+/* ---- CAVLC of other formats
+ *
+ * The entropy coder of H.264 (ITU-T H.264, 9.2) for quantised coefficients of another format: a plane of 4x4 blocks
+ * becomes bits, each block as residual_block_cavlc() has it (7.3.5.3.2). The nC of a block is that of 9.2.1, of its
+ * neighbours to the left and above in the plane. A coder is used by one thread at a time. */
+
+typedef struct CudaencCavlcConfig {
+    size_t struct_size; /**< the caller's sizeof(CudaencCavlcConfig), set by cudaenc_cavlc_defaults() */
+    const char *device; /**< Where to code: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
+    int device_memory;  /**< 1: coefficients, bytes and lengths are in CUDA device memory of cuda_context */
+    void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names */
+    int columns;        /**< Blocks in a row; 1..65536, default 1; columns * rows is at most 2^26 */
+    int rows;           /**< Rows of blocks; 1..65536, default 1 */
+    int scanned;        /**< Coefficients come in the order of the scan; 0 or 1, default 0: row by row, and the library
+                           takes them in zigzag order (6.4.3) */
+    int without_dc;     /**< The first coefficient of a block is not coded; 0 or 1, default 0 */
+    CudaencLog log;     /**< may be NULL */
+    void *log_opaque;
+} CudaencCavlcConfig;
+/** As cudaenc_config_init(). */
+int cudaenc_cavlc_init(CudaencCavlcConfig *config, size_t struct_size);
+static inline int cudaenc_cavlc_defaults(CudaencCavlcConfig *config) {
+    return cudaenc_cavlc_init(config, sizeof(*config));
+}
+
+typedef struct CudaencCavlcPlane {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencCavlcPlane);
+    const int16_t *coefficients; /**< [rows][columns][16], any values; in device memory at a multiple of 16 bytes.
+                                      Levels beyond 2063 have a level_prefix above 15, which profiles below High lack */
+    void *cuda_stream;           /**< in device memory: CUstream whose queued work makes them; NULL: the default one */
+    uint8_t *bytes;              /**< gets the bits of all blocks, one behind the other, the first one the highest of
+                                      a byte; zeros fill the last 32 bits. In device memory at a multiple of 4 bytes */
+    size_t capacity;             /**< bytes that there is room for; 74 a block, and 4, are always enough */
+    uint16_t *lengths;           /**< [rows][columns]: gets the bits of each block; NULL: not wanted */
+} CudaencCavlcPlane;
+
+typedef struct CudaencCavlc CudaencCavlc;
+
+/** Opens a coder. Any thread. Neither pointer may be NULL. @return as cudaenc_open() */
+int cudaenc_cavlc_open(CudaencCavlc **coder, const CudaencCavlcConfig *config);
+
+/** Codes a plane, and returns once its bits are there. No pointer may be NULL, nor coefficients, nor bytes.
+ *  @return CUDAENC_OK and *bits, the bits of all blocks; CUDAENC_ERR_INVALID where the capacity is too small: then
+ *  *bits and the lengths are right, and no bytes are written; or another error, and *bits 0 */
+int cudaenc_cavlc_code(CudaencCavlc *coder, const CudaencCavlcPlane *plane, uint64_t *bits);
+
+/** Frees the coder. NULL does nothing. */
+void cudaenc_cavlc_close(CudaencCavlc *coder);
+
 #ifdef __cplusplus
 }
 #endif

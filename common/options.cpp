@@ -30,4 +30,15 @@ static constexpr Option<CudaencDecoderConfig> decoder_rows[] = {
 };
 const OptionTable<CudaencDecoderConfig> kDecoderOptions = decoder_rows;
 
+#undef OPTION
+#define OPTION(member) #member, &CudaencCavlcConfig::member
+static constexpr Option<CudaencCavlcConfig> cavlc_rows[] = {
+    {OPTION(device), "Where to code: auto (a GPU, else the CPU), cpu, cuda or cuda:N", 0, 0, 0, nullptr, false, "auto"},
+    {OPTION(columns), "Blocks in a row", 1, 1, 65536},
+    {OPTION(rows), "Rows of blocks", 1, 1, 65536},
+    {OPTION(scanned), "Coefficients come in the order of the scan", 0, 0, 1},
+    {OPTION(without_dc), "The first coefficient of a block is not coded", 0, 0, 1},
+};
+const OptionTable<CudaencCavlcConfig> kCavlcOptions = cavlc_rows;
+
 }  // namespace cudaenc

@@ -32,6 +32,7 @@ using OptionTable = std::span<const Option<Options>>;
 
 extern const OptionTable<CudaencConfig> kSharedOptions;
 extern const OptionTable<CudaencDecoderConfig> kDecoderOptions;
+extern const OptionTable<CudaencCavlcConfig> kCavlcOptions;
 extern const OptionTable<CudaencJ2kOptions> kJ2kOptions;
 extern const OptionTable<CudaencMjpegOptions> kMjpegOptions;
 extern const OptionTable<CudaencH264Options> kH264Options;

@@ -33,6 +33,7 @@ RULES = {
     "common/h264/rate": ["common/h264/params.h"],
     "common/h264": ["common/h264/rate"],
     "common/codecs.cpp": ["common/j2k", "common/mjpeg", "common/h264"],
+    "common/cavlc_session.cpp": ["common/h264"],
     "cuda_kernels": ["common"],
     "cuda_kernels/j2k/transform": ["cuda_kernels", "common/j2k/transform"],
     "cuda_kernels/j2k/t1": ["cuda_kernels", "common/j2k/t1"],

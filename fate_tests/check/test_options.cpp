@@ -111,6 +111,7 @@ void print(const char *name, OptionTable<Options> table) {
 void print() {
     print("CudaencConfig", kSharedOptions);
     print("CudaencDecoderConfig", kDecoderOptions);
+    print("CudaencCavlcConfig", kCavlcOptions);
     print("CudaencJ2kOptions", kJ2kOptions);
     print("CudaencMjpegOptions", kMjpegOptions);
     print("CudaencH264Options", kH264Options);

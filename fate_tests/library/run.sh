@@ -72,6 +72,8 @@ check "it writes a picture" bash -c "'$work/documented_session' >'$work/black.jp
 check "a black one" cmp <("$fate/ffmpeg" -v error -i "$work/black.jp2" -f rawvideo -) <(head -c $((1920 * 1080 * 6)) /dev/zero)
 check "it reads a picture" bash -c "'$work/documented_decoder' <'$work/shared.out/0000.jpg' >'$work/decoded.yuv' 2>'$work/decoded.log'"
 check "that of the codec of FFmpeg" cmp "$work/decoded.yuv" <("$fate/ffmpeg" -v error -c:v mjpeg_cuda -i "$work/shared.out/0000.jpg" -f rawvideo -)
+check "docs/library.md, CAVLC" documented 3 "$work/documented_cavlc"
+check "blocks of zeros, a bit each" cmp <("$work/documented_cavlc" </dev/zero) <(head -c 1020 /dev/zero | tr '\0' '\377')
 check "it refuses what is none" bash -c "! '$work/documented_decoder' <'$work/black.jp2' 2>'$work/none.log' && grep -q . '$work/none.log'"
 
 value() { sed -n "s/^$1=//p" "$fate/ffbuild/config.mak"; }
@@ -117,9 +119,9 @@ for header in "$here"/headers/*.h; do
     check "a program with the header $name" diff "$work/program.out" "$work/$name.out"
 done
 later=$work/later.h
-sed -E 's/^\} (CudaencConfig|CudaencFrame|CudaencPacket|CudaencDecoderConfig|CudaencPictureInfo|CudaencCodedPicture|CudaencDecodedPicture);/    int64_t later[3];\n&/
+sed -E 's/^\} (CudaencConfig|CudaencFrame|CudaencPacket|CudaencDecoderConfig|CudaencPictureInfo|CudaencCodedPicture|CudaencDecodedPicture|CudaencCavlcConfig|CudaencCavlcPlane);/    int64_t later[3];\n&/
     s/^\} (CudaencJ2kOptions|CudaencMjpegOptions|CudaencH264Options);/    int64_t later_option[2];\n&/' common/cudaenc.h >"$later"
-check "a later header" [ "$(grep -c '    int64_t later' "$later")" = 10 ]
+check "a later header" [ "$(grep -c '    int64_t later' "$later")" = 12 ]
 check "header of later" program "$later" "$work/later" -DLATER
 "$work/later" >"$work/later.out" || true
 check "a program with a later header" diff "$work/program.out" "$work/later.out"
