@@ -2,7 +2,7 @@
 # Kernels, by nvcc or by clang, and their embedding.
 
 kernels        := $(shell find cuda_kernels -name "*.cu" | sort)
-test_kernels   := $(wildcard fate_tests/emu/*.cu fate_tests/bench/*.cu)
+test_kernels   := $(wildcard fate_tests/emu/*.cu fate_tests/papers/*.cu)
 
 # nvcc: machine code for these GPUs, of which it may not know all, and PTX of the newest for those that come later. The
 # smallest compression wants a driver of CUDA 12.4, which is more than what nvcc 12 makes wants otherwise.

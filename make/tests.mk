@@ -3,7 +3,7 @@
 
 emu_sources    := $(wildcard fate_tests/emu/*.cpp)
 check_sources  := $(wildcard fate_tests/check/test_*.cpp)
-bench_sources  := $(wildcard fate_tests/bench/*.cpp)
+bench_sources  := $(wildcard fate_tests/bench/*.cpp fate_tests/papers/*.cpp)
 fuzz_sources   := $(wildcard fate_tests/fuzz/*.cpp)
 check_programs := $(check_sources:fate_tests/check/%.cpp=$(B)/check/%)
 

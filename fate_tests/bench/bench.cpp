@@ -15,12 +15,14 @@
 #include "../../common/cudaenc.h"
 #include "../../common/device.h"
 #include "../../common/error.h"
+#include "../papers/cavlc.h"
+#include "../papers/jpeg_starts.h"
+#include "../papers/papers.h"
+#include "../papers/tier1.h"
 #include "cases.h"
-#include "cavlc.h"
 #include "h264.h"
 #include "jpeg_decode.h"
 #include "jpeg_psnr.h"
-#include "jpeg_starts.h"
 #include "json.h"
 #include "measure.h"
 #include "memory.h"
@@ -29,7 +31,6 @@
 #include "peer_nvjpeg2k.h"
 #include "peer_openjpeg.h"
 #include "picture.h"
-#include "tier1.h"
 
 using namespace cudaenc;
 using namespace cudaenc::bench;
@@ -131,12 +132,13 @@ class Bench {
         }
         // Some modes launch kernels here; else the session opens the emulator, and frames lie in host memory.
         const bool launches = o_.mode == Mode::kTier1 || o_.mode == Mode::kCibo || o_.mode == Mode::kCavlc ||
-                              o_.mode == Mode::kMemory || o_.mode == Mode::kStarts || o_.mode == Mode::kSmoke;
+                              o_.mode == Mode::kMemory || o_.mode == Mode::kStarts || o_.mode == Mode::kPapers ||
+                              o_.mode == Mode::kSmoke;
         if (launches && !device_) {
             if (!open_emulator || o_.device.rfind("emu", 0) != 0)
-                throw Error(
-                    CUDAENC_ERR_INVALID,
-                    "-tier1, -cibo, -cavlc, -starts, -memory and -smoke need a device that runs kernels: cuda or emu");
+                throw Error(CUDAENC_ERR_INVALID,
+                            "-tier1, -cibo, -cavlc, -starts, -papers, -memory and -smoke need a device that runs "
+                            "kernels: cuda or emu");
             device_ = open_emulator(o_.device);
         }
         device_text_ = device_ ? device_->name() : o_.device;
@@ -218,6 +220,7 @@ class Bench {
             std::printf("picture   %s, %dx%d, %d bit\n", picture.name.c_str(), picture.width, picture.height,
                         picture.depth);
         bool good = true;
+        if (o_.mode == Mode::kPapers) return measure_papers({device_, pictures, o_.effort.runs, o_.small});
         if (o_.mode == Mode::kCavlc) {
             using Size = std::pair<int, int>;
             const std::vector<Size> sizes = o_.sizes.empty() ? std::vector<Size>{{1280, 720}, {3840, 2160}} : o_.sizes;
@@ -285,11 +288,14 @@ class Bench {
         return good;
     }
 
+    static bool measure_papers(const PaperRun &run) { return measure_fuentes(run); }
+
     // A few seconds on the emulator. Ends as the other tests do, with the sum.
     int smoke() {
         const Picture picture = generate_picture(100, 72);
         int passed = 0, failed = 0;
         json_.open('[');
+        (measure_papers({device_, {picture}, 1, true}) ? passed : failed)++;
         (compare_cavlc(device_, picture, picture.width, picture.height, {0, 25, 50}, 2, 1, json_) ? passed : failed)++;
         for (Case c : choose_cases("4k-lossless,4k-lossy,4k-422p10-lossy,4k-cblk64-lossless,4k-cblk64-lossy,mjpeg")) {
             c.format.width = picture.width;

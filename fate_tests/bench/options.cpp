@@ -25,12 +25,14 @@ constexpr const char *kHelp =
     "  -starts          JPEG's Huffman decoding from each bit (Patel et al. 2009)\n"
     "  -memory          GPU memory of a session, buffer by buffer\n"
     "  -endurance N     codes N frames and looks whether memory stays as it was\n"
+    "  -papers          the tables of docs/papers.md: each paper's own method beside ours\n"
     "  -smoke           checks on a small picture that both give the same bytes, and the device the CPU's\n"
     "  -device D        auto (default), cuda, cuda:N, cpu, emu\n"
     "  -case A,B        cases, j2k, mjpeg, or all; -list names them\n"
     "  -style A+B       code-block styles of JPEG 2000\n"
     "  -trellis N       of JPEG, 0 or 1\n"
     "  -restart N       of JPEG: MCUs between restart markers\n"
+    "  -small           of -papers: the sizes of a test\n"
     "  -yuv444          of -h264: 4:4:4 in place of 4:2:0\n"
     "  -slices A,B      of -h264: slices of a picture (1)\n"
     "  -device_packets  JPEG's packets stay in the GPU's memory\n"
@@ -60,9 +62,9 @@ constexpr const char *kHelp =
     "  -o FILE          the results as JSON\n";
 
 const std::map<std::string, Mode> kModes = {
-    {"-tier1", Mode::kTier1},   {"-cibo", Mode::kCibo},           {"-cavlc", Mode::kCavlc},
-    {"-memory", Mode::kMemory}, {"-decode", Mode::kDecode},       {"-starts", Mode::kStarts},
-    {"-h264", Mode::kH264},     {"-endurance", Mode::kEndurance}, {"-smoke", Mode::kSmoke}};
+    {"-tier1", Mode::kTier1},   {"-cibo", Mode::kCibo},     {"-cavlc", Mode::kCavlc}, {"-memory", Mode::kMemory},
+    {"-decode", Mode::kDecode}, {"-starts", Mode::kStarts}, {"-h264", Mode::kH264},   {"-endurance", Mode::kEndurance},
+    {"-papers", Mode::kPapers}, {"-smoke", Mode::kSmoke}};
 
 std::vector<std::string> split(const std::string &list) {
     std::vector<std::string> parts;
@@ -133,8 +135,10 @@ bool take_flag(Options &o, const std::string &name) {
         for (const Case &c : all_cases()) std::printf("%-20s %s\n", c.name, c.text().c_str());
         std::exit(0);
     }
-    const std::map<std::string, bool *> flags = {
-        {"-rotation", &o.rotation}, {"-yuv444", &o.yuv444}, {"-device_packets", &o.device_packets}};
+    const std::map<std::string, bool *> flags = {{"-rotation", &o.rotation},
+                                                 {"-yuv444", &o.yuv444},
+                                                 {"-small", &o.small},
+                                                 {"-device_packets", &o.device_packets}};
     if (const auto flag = flags.find(name); flag != flags.end()) {
         *flag->second = true;
         return true;

@@ -9,7 +9,7 @@
 
 namespace cudaenc::bench {
 
-enum class Mode { kRates, kTier1, kCibo, kCavlc, kDecode, kH264, kStarts, kMemory, kEndurance, kSmoke };
+enum class Mode { kRates, kTier1, kCibo, kCavlc, kDecode, kH264, kStarts, kMemory, kEndurance, kPapers, kSmoke };
 
 struct Options {
     Mode mode = Mode::kRates;
@@ -21,6 +21,7 @@ struct Options {
     int trellis = 0;  // of JPEG
     int restart = 0;  // of JPEG: restart_interval
     bool rotation = false, device_packets = false, yuv444 = false;
+    bool small = false;               // of -papers: sizes of a test
     Memory memory = Memory::kDevice;  // of frames, where a GPU is
     int rate_control = CUDAENC_J2K_RATE_NONE;
     std::vector<int> threads, qualities, frame_bytes, slices;

@@ -18,6 +18,7 @@
 #   tier1   the kernels of tier-1 alone; the first picture
 #   cibo    tier-1 by bit-planes; the first picture
 #   cavlc   the H.264 entropy coder alone; the first picture
+#   papers  each paper's own method beside ours, docs/papers.md; all pictures
 #   chain   boundary B: NVDEC to the encoders in ffmpeg, for each clip
 #   h264    h264_cavlc_cuda in ffmpeg at constant QPs, effort 2, for each clip
 #   h264_effort_0  all of it on the GPU, with x264 on all threads; the first picture
@@ -120,6 +121,7 @@ memory() {
     bench -endurance "${SMALL_FRAMES:-10000}" -size 320x240 -case hd-lossless,hd-lossy -o "$out/endurance-small.json" "${first[@]}"
     bench -endurance "${LARGE_FRAMES:-2000}" -case 4k-lossless,4k-lossy -o "$out/endurance-4k.json" "${first[@]}"
 }
+papers() { bench -papers -o "$out/papers.json" "${pictures[@]}"; }
 cavlc() { bench -cavlc -o "$out/cavlc.json" "${first[@]}"; }
 tier1() { bench -tier1 -runs 3 -depths 1,8,16 -o "$out/tier1.json" "${first[@]}"; }
 cibo() {
@@ -153,7 +155,7 @@ command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | bypass | targets | ht | ht_targets | mjpeg | decode | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | chain | h264 | h264_effort_0 | cpu | cpu_ht | cpu_mjpeg) ;;
+    rates | bypass | targets | ht | ht_targets | mjpeg | decode | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | papers | chain | h264 | h264_effort_0 | cpu | cpu_ht | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "cases.h"
-#include "json.h"
+#include "../bench/cases.h"
+#include "../bench/json.h"
 
 namespace cudaenc::bench {
 

@@ -3,8 +3,8 @@
 #pragma once
 #include <memory>
 
-#include "json.h"
-#include "picture.h"
+#include "../bench/json.h"
+#include "../bench/picture.h"
 
 namespace cudaenc::bench {
 

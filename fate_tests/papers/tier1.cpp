@@ -12,8 +12,8 @@
 #include "../../common/j2k/transform/load.h"
 #include "../../cuda_kernels/device_pipeline.h"
 #include "../../cuda_kernels/j2k/rate/research/cibo.h"
+#include "../bench/measure.h"
 #include "../check/t1_sequential.h"
-#include "measure.h"
 #include "t1_block_thread_params.h"
 #include "t1_bypass_params.h"
 

@@ -9,8 +9,8 @@
 #include "../../common/mjpeg/stream.h"
 #include "../../cuda_kernels/device_objects.h"
 #include "../../cuda_kernels/device_pipeline.h"
+#include "../bench/measure.h"
 #include "jpeg_starts_params.h"
-#include "measure.h"
 
 namespace cudaenc::bench {
 
@@ -99,7 +99,8 @@ bool measure_jpeg_starts(const std::shared_ptr<Device> &device, const std::vecto
                               .intervals = 1,
                               .interval_blocks = static_cast<uint32_t>(expected),
                               .blocks = static_cast<uint32_t>(expected),
-                              .mcu_blocks = mcu_blocks};
+                              .mcu_blocks = mcu_blocks,
+                              .excess_bits = 0};
     const Event begin(device, true), middle(device, true), end(device, true);
     std::vector<double> decoding, choosing;
     for (int run = 0; run <= runs; run++) {  // the first to warm up

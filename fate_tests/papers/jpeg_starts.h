@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../../common/device.h"
-#include "json.h"
+#include "../bench/json.h"
 
 namespace cudaenc::bench {
 
