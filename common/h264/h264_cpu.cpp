@@ -33,7 +33,7 @@ class H264CpuEncoder : public H264Pipeline {
     PooledBuffer finish(int slot) override {
         PooledBuffer packet = H264Pipeline::finish(slot);
         if (renumber(slot)) packet = code(slot);
-        left(slot);
+        end(slot);
         return packet;
     }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "../cpu_encoder.h"
-#include "params.h"
-#include "rate/picture_control.h"
+#include "lanes/intra_coder.h"
+#include "packet_writer.h"
 
 namespace cudaenc::h264 {
 
@@ -18,7 +18,7 @@ namespace cudaenc::h264 {
 
 class H264Pipeline : public CpuEncoder {
   public:
-    std::span<const uint8_t> extradata() const override { return control_.parameter_sets(); }
+    std::span<const uint8_t> extradata() const override { return packets_.parameter_sets(); }
 
   protected:
     // A frame in flight.
@@ -45,18 +45,18 @@ class H264Pipeline : public CpuEncoder {
     // If the slices exceed their limit, analyses the picture again at a higher QP and returns true.
     bool analyse_again(int slot, uint64_t slice_bytes);
 
-    // See PictureControl. renumber() and left() are for finish().
-    bool renumber(int slot) { return control_.renumber(pictures_[slot]); }
-    void left(int slot) { control_.left(pictures_[slot]); }
+    // See PacketWriter. renumber() and end() are for finish().
+    bool renumber(int slot) { return packets_.renumber(pictures_[slot]); }
+    void end(int slot) { packets_.end(pictures_[slot]); }
     size_t packet_bytes(const Picture &picture, uint64_t slice_bytes) const {
-        return control_.packet_bytes(picture, slice_bytes);
+        return packets_.packet_bytes(picture, slice_bytes);
     }
     void write_around(const Picture &picture, uint64_t slice_bytes, CudaencBuffer &packet) const;
 
     size_t macroblocks() const { return static_cast<size_t>(p_.picture.macroblocks()); }
     size_t levels() const { return macroblocks() * 16 * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma)); }
 
-    size_t sign_flip_words() const { return control_.sign_flip_words(); }
+    size_t sign_flip_words() const { return packets_.sign_flip_words(); }
 
     void take(int slot, const CudaencFrame &frame) override;
     void queue(int slot) noexcept override;
@@ -65,18 +65,19 @@ class H264Pipeline : public CpuEncoder {
     std::vector<Picture> pictures_;  // [slot]
 
   private:
-    // Whether again() needs the picture's bits. At a constant QP slices are coded first, see PictureControl::fits().
+    // Whether QpPlanner::recode() needs the picture's bits. At a constant QP slices are coded first, see fits().
     bool counts(const Picture &picture) const { return !p_.rate.constant() || picture.qp != p_.rate.qp; }
     void encode_picture(Picture &picture);
     void settle_qp(Picture &picture);
-    void start_waiting() noexcept;
-    bool is_first(int slot) noexcept;
-    void leave(int slot) noexcept;
+    void plan_waiting() noexcept;
+    bool is_first(Picture &picture) noexcept;
+    void settle(Picture &picture) noexcept;
 
-    // Where QPs depend on the bits of pictures before, they are planned and settled in order: PictureControl::plan().
+    PacketWriter packets_;
+    // Where QPs depend on the bits of pictures before, they are planned and settled in order.
     std::mutex mutex_;  // of what follows
-    PictureControl control_;
-    std::vector<int> waiting_, planned_;  // slots in order: before plan(), and until their QPs are settled
+    QpPlanner planner_;
+    std::vector<int> waiting_;  // slots in order, before QpPlanner::plan()
 };
 
 }  // namespace cudaenc::h264

@@ -9,6 +9,7 @@
 
 #include "../error.h"
 #include "../options.h"
+#include "intra/macroblock_coder.h"
 #include "syntax/avc_intra.h"
 #include "syntax/levels.h"
 
@@ -357,6 +358,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.avc_intra_class = o.avc_intra_class;
     p.avc_intra_flavor = o.avc_intra_flavor;
     p.rate.delay = p.effort == kAllTypes ? kRateDelay : 1;
+    p.rate.level_idc = p.warning.empty() ? level.idc : 0;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
     p.deblock = o.deblock;
     p.keystream = o.keystream;

@@ -2,9 +2,8 @@
 // H.264 with all of its stages on a device, top to bottom: samples to macroblocks and levels -> CAVLC, NAL units ->
 // download into the packet.
 #include <algorithm>
-#include <deque>
 
-#include "../../common/h264/rate/picture_control.h"
+#include "../../common/h264/packet_writer.h"
 #include "../device_encoder.h"
 #include "h264_hybrid.h"
 #include "intra/intra_coder.h"
@@ -43,7 +42,8 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
                     bool stage_times)
         : DeviceEncoder(std::move(device), params.input, threads, device_frames, kStageNames, stage_times),
           p_(params),
-          control_(p_),
+          packet_writer_(p_),
+          planner_(p_.rate, slots),
           intra_coder_(device_, p_.picture, slots),
           slice_coder_(device_, p_.sets.format, p_.slices) {
         // Before those of slots: the driver runs streams side by side that are made one after the other.
@@ -51,41 +51,40 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
         if (const int pictures = intra_coder_.launch_pictures(); pictures > 1 && !stage_times && p_.rate.constant())
             for (int i = 0; i < (slots + pictures - 1) / pictures; i++)
                 launch_streams_.push_back(std::make_unique<Stream>(device_));
-        for (int i = 0; i < slots; i++)
+        for (int i = 0; i < slots; i++) {
             add_slot(std::make_unique<Slot>(device_, intra_coder_, slice_coder_, p_.slices.size(),
-                                            control_.sign_flip_words()));
+                                            packet_writer_.sign_flip_words()));
+            slot(i).picture.slot = i;
+        }
     }
     ~H264CudaEncoder() override { drain(); }
-    std::span<const uint8_t> extradata() const override { return control_.parameter_sets(); }
+    std::span<const uint8_t> extradata() const override { return packet_writer_.parameter_sets(); }
 
     PooledBuffer finish(int slot) override {
         PooledBuffer packet = DeviceEncoder::finish(slot);
         Slot &s = this->slot(slot);
-        if (control_.renumber(s.picture)) packet = complete_again(s, [&] { code_slices(s.stream, s); });
-        control_.left(s.picture);
+        if (packet_writer_.renumber(s.picture)) packet = complete_again(s, [&] { code_slices(s.stream, s); });
+        packet_writer_.end(s.picture);
         return packet;
     }
 
   private:
     void take(Slot &s, const CudaencFrame &frame) override {
         DeviceEncoder::take(s, frame);
-        control_.take(s.picture, s.frame);
+        packet_writer_.begin(s.picture, s.frame);
         if (!launch_streams_.empty())
             s.queued_on = deferred_.empty() ? Device::Stream(*launch_streams_[launches_ % launch_streams_.size()])
                                             : deferred_.front()->queued_on;
-        if (s.sign_flips.count()) control_.make_sign_flips(s.picture, s.host_sign_flips.data());
+        if (s.sign_flips.count()) packet_writer_.make_sign_flips(s.picture, s.host_sign_flips.data());
     }
 
     void queue(Slot &s) override {
         upload_.queue(s);
-        while (!analysed_.empty() && (control_.knows(s.picture, analysed_.front()->picture.number) ||
-                                      device_->done(analysed_.front()->worked)))
-            fix_qp();
-        control_.plan(s.picture);
-        if (p_.rate.constant())
-            control_.begin(s.picture);
-        else
-            analysed_.push_back(&s);
+        while (Slot *const first = first_unsettled()) {
+            if (!planner_.must_wait(s.picture) && !device_->done(first->worked)) break;
+            settle_qp(*first);
+        }
+        planner_.plan(s.picture);
         if (launch_streams_.empty()) return encode(s.stream, std::array{&s});
         s.deferred = true;
         deferred_.push_back(&s);
@@ -119,7 +118,7 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
             std::array<SampleLayout, 3> components{};
             for (int c = 0; c < p_.input.components; c++) components[static_cast<size_t>(c)] = s->layout.data()[c];
             pictures.push_back({.buffers = &s->intra, .components = components, .qp = s->picture.qp});
-            control_.make_headers(s->picture);
+            packet_writer_.make_headers(s->picture);
         }
         mark(*slots.front(), kIntra);
         intra_coder_.code(stream, pictures, p_.aq_strength);
@@ -127,18 +126,27 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
         for (Slot *s : slots) code_slices(stream, *s);
     }
 
+    Slot *first_unsettled() const {
+        const PlannedPicture *const first = planner_.first_unsettled();
+        return first ? &slot(first->slot) : nullptr;
+    }
+
     // Waits for the bits of the first picture whose QP may change, and codes it anew where it has to. What fails is
     // told of that picture alone.
-    void fix_qp() {
-        Slot &s = *analysed_.front();
-        analysed_.pop_front();
+    void settle_qp(Slot &s) {
         try {
-            control_.begin(s.picture);
-            while (device_->synchronize(s.stream), control_.again(s.picture, layer_bits(s.coded)))
-                encode(s.stream, std::array{&s});
+            planner_.begin(s.picture);
+            packet_writer_.write_buffering_period(s.picture);
+            device_->synchronize(s.stream);
+            recode(s);
         } catch (...) {
             s.failed = std::current_exception();
         }
+        planner_.settle(s.picture);
+    }
+
+    void recode(Slot &s) {
+        while (planner_.recode(s.picture, packet_writer_.estimate(s.picture, layer_bits(s.coded)))) encode_again(s);
     }
 
     void encode_again(Slot &s) {
@@ -159,38 +167,35 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
 
     void complete(Slot &s, PooledBuffer &packet) override {
         PictureState &picture = s.picture;
-        if (p_.rate.constant())
-            while (control_.again(picture, layer_bits(s.coded))) encode_again(s);
-        if (std::find(analysed_.begin(), analysed_.end(), &s) != analysed_.end()) {
-            while (!analysed_.empty() && analysed_.front() != &s) fix_qp();
-            fix_qp();
-        }
+        if (p_.rate.constant()) recode(s);
+        while (!planner_.is_settled(picture)) settle_qp(*first_unsettled());
         if (s.failed) std::rethrow_exception(std::exchange(s.failed, nullptr));
         uint64_t bytes;
-        while (bytes = nal_bytes(s.coded), control_.too_large(picture, bytes)) encode_again(s);
-        packet = packets_->take(control_.packet_bytes(picture, bytes));
+        while (bytes = nal_bytes(s.coded), planner_.too_large(picture, packet_writer_.size(picture, bytes)))
+            encode_again(s);
+        packet = packets_->take(packet_writer_.packet_bytes(picture, bytes));
         queue_download(s, packet->data + picture.prefix.size(), s.coded.bytes.data(), static_cast<size_t>(bytes));
-        control_.write_around(picture, bytes, *packet);
+        packet_writer_.write_around(picture, bytes, *packet);
     }
 
-    void submitted(Slot &) noexcept override { control_.taken(); }
+    void submitted(Slot &) noexcept override { packet_writer_.accept(); }
 
     void reset(Slot &s) noexcept override {
         DeviceEncoder::reset(s);
         s.intra.pictures = s.coded.pictures = 0;
         s.failed = nullptr;
-        std::erase(analysed_, &s);
+        planner_.settle(s.picture);
         std::erase(deferred_, &s);
     }
 
     const Params p_;
-    PictureControl control_;
+    PacketWriter packet_writer_;
+    QpPlanner planner_;
     const DeviceIntraCoder intra_coder_;
     const DeviceSliceCoder slice_coder_;
     std::vector<std::unique_ptr<Stream>> launch_streams_;  // taken in turn; none where each picture has a launch
     size_t launches_ = 0;
     std::vector<Slot *> deferred_;  // what queue_deferred() launches
-    std::deque<Slot *> analysed_;   // or being so, in order, where QPs depend on the bits of pictures before
 };
 
 }  // namespace

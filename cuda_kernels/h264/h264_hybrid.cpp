@@ -67,7 +67,7 @@ class H264HybridEncoder : public H264Pipeline {
         renumber(slot);
         try {
             PooledBuffer packet = code(slot, s);
-            left(slot);
+            end(slot);
             return packet;
         } catch (...) {
             settle(s);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../common/h264/h264.h"
+#include "../../common/h264/lanes/intra_coder.h"
 #include "../../common/h264/params.h"
 #include "../../common/h264/syntax/levels.h"
 #include "../../common/thread_pool.h"

@@ -4,58 +4,12 @@
 #include <cstdint>
 
 #include "../syntax/macroblock_layer.h"
+#include "../syntax/picture_format.h"
 #include "block_rank_cpu.h"
 #include "qp_choice.h"
 #include "rank.h"
 
 namespace cudaenc::h264 {
-
-// The format of all pictures of a sequence.
-struct PictureFormat {
-    int width, height;  // luma samples; macroblocks beyond repeat the last column and row
-    ChromaFormat chroma;
-    int bit_depth;           // 8 or 10, of luma and chroma
-    int slices;              // of whole rows of macroblocks, at most one a row
-    bool transform_8x8;      // High profiles
-    bool long_level_prefix;  // level_prefix may exceed 15; not in Baseline, Main and Extended profile
-    bool pcm_without_zeros;  // I_PCM samples of 0 become 1, as the profile demands
-    // Of AVC-Intra alone
-    bool even_slices = false;               // slices may begin within a row, and have as many macroblocks each
-    bool only_8x8 = false;                  // of the types only I_8x8 is tried
-    int lowest_qp = -2 * kMaxQp;            // QPY of macroblocks
-    int chroma_qp_index_offset = 0;         // of Cb and of Cr
-    const ScalingLists *scaling = nullptr;  // nullptr: flat lists
-    bool plain() const { return !even_slices && !only_8x8 && !chroma_qp_index_offset && !scaling; }
-
-    int macroblock_columns() const { return (width + 15) / 16; }
-    int macroblock_rows() const { return (height + 15) / 16; }
-    int macroblocks() const { return macroblock_columns() * macroblock_rows(); }
-    int first_row(int slice) const { return static_cast<int>(int64_t{slice} * macroblock_rows() / slices); }
-    int first_macroblock(int slice) const {
-        return even_slices ? static_cast<int>(int64_t{slice} * macroblocks() / slices)
-                           : first_row(slice) * macroblock_columns();
-    }
-    int components() const { return chroma == ChromaFormat::c400 ? 1 : 3; }
-    // 4:2:0 and 4:2:2; all components of 4:4:4 are coded as luma.
-    bool has_chroma_blocks() const { return chroma_blocks(chroma) > 0; }
-    // A macroblock's samples of a component.
-    int columns(int component) const { return component && has_chroma_blocks() ? 8 : 16; }
-    int rows(int component) const { return component && chroma == ChromaFormat::c420 ? 8 : 16; }
-
-    // For the coders of slices and headers.
-    CodedFormat coded() const {
-        return {.chroma = chroma,
-                .transform_8x8_mode = transform_8x8,
-                .luma_depth = bit_depth,
-                .chroma_depth = bit_depth,
-                .width = macroblock_columns(),
-                .height = macroblock_rows()};
-    }
-    Slice slice(int i) const {
-        const int first = first_macroblock(i);
-        return {static_cast<uint32_t>(first), static_cast<uint32_t>(first_macroblock(i + 1) - first)};
-    }
-};
 
 // The option `effort`.
 // kAllTypes codes each macroblock as all types, so that the types need not wait for each other, and keeps the one of

@@ -3,15 +3,12 @@
 #pragma once
 #include <cstdint>
 
+#include "../qp.h"
 #include "macroblock.h"
 #include "tables.h"
 
 namespace cudaenc::h264 {
 
-inline constexpr int kMaxQp = 51;
-// Beyond it pictures get smaller still where a buffer asks for it: coded with kMaxQp, each step has fewer frequencies
-// of the residual, and the last one none.
-inline constexpr int kDropSteps = 15, kLastQp = kMaxQp + kDropSteps;
 inline constexpr int kMaxBitDepth = 10;
 CUDAENC_HD constexpr int qp_bd_offset(int bit_depth) { return 6 * (bit_depth - 8); }
 

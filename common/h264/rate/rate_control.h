@@ -6,9 +6,31 @@
 #include <cstdint>
 #include <limits>
 
-#include "../params.h"
+#include "../qp.h"
 
 namespace cudaenc::h264 {
+
+// RateTarget::delay of efforts that analyse pictures side by side.
+inline constexpr uint64_t kRateDelay = 8;
+
+// The targets of the rate control. Rates are in bits/s, sizes of pictures in bytes.
+struct RateTarget {
+    int qp;                            // the first, or the constant one
+    int qp_min, qp_max;                // its range
+    int64_t bit_rate;                  // 0: the QP is constant, unless a limit is exceeded
+    int64_t max_rate;                  // into the buffer
+    int64_t buffer_size;               // bits; 0: none
+    int64_t hrd_size;                  // bits of the buffer in HRD parameters; 0: there are none
+    bool cbr;                          // filler data keep the rate at bit_rate
+    uint64_t picture_bytes;            // of each packet, filled up with zeros; 0: sizes vary
+    int64_t rate_num, rate_den;        // frames/s; 0/1: unknown
+    uint64_t most_first, most;         // limits for the first picture, and for others (of the level); UINT64_MAX: none
+    int level_idc;                     // of these limits; 0: the user has been warned of them
+    int64_t level_rate, level_buffer;  // bits/s and bits that the level has; 0: a buffer or limits see to it
+    uint64_t delay;                    // see QpPlanner::plan(); at least 1
+    // Pictures do not depend on those before.
+    bool constant() const { return !bit_rate && !buffer_size && !picture_bytes; }
+};
 
 class RateControl {
   public:

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "packet_writer.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "../error.h"
+#include "../option_checks.h"
+#include "syntax/avc_intra.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+void append(std::vector<uint8_t> &to, const std::vector<uint8_t> &bytes) {
+    to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+// The session has checked what does not depend on options.
+Sei make_sei_of(const CudaencFrame &frame, const Params &p) {
+    Sei sei;
+    sei.pic_struct = p.timecodes;
+    if (p.timecodes && frame.timecode) {
+        const CudaencTimecode &t = *frame.timecode;
+        if (const Vui &vui = p.sets.vui; vui.frame_rate_num)  // n_frames is less than MaxFPS (D.2.3)
+            check_range("timecode frames", t.frames, 0,
+                        static_cast<int>(std::min((vui.frame_rate_num - 1) / vui.frame_rate_den, 255u)));
+        sei.timecode = {.hours = t.hours,
+                        .minutes = t.minutes,
+                        .seconds = t.seconds,
+                        .frames = t.frames,
+                        .drop_frame = t.drop_frame != 0};
+    }
+    if (frame.mastering_display) {
+        const CudaencMasteringDisplay &m = *frame.mastering_display;
+        const auto &[red, green, blue] = m.primaries;
+        sei.mastering_display = {.primaries = {{green[0], green[1]}, {blue[0], blue[1]}, {red[0], red[1]}},
+                                 .white_point = {m.white_point[0], m.white_point[1]},
+                                 .max_luminance = m.max_luminance,
+                                 .min_luminance = m.min_luminance};
+    }
+    if (frame.content_light)
+        sei.content_light = {.max_content = frame.content_light->max_content,
+                             .max_average = frame.content_light->max_average};
+    sei.captions = {frame.captions, frame.captions_size};
+    for (int i = 0; i < frame.user_data_count; i++)
+        sei.unregistered.emplace_back(frame.user_data[i].data, frame.user_data[i].size);
+    return sei;
+}
+
+}  // namespace
+
+PacketWriter::PacketWriter(const Params &params) : p_(params), parameter_sets_(make_sps(params.sets)) {
+    append(parameter_sets_, make_pps(p_.sets));
+    if (p_.avc_intra_class) {
+        prefix_ = make_avc_intra_prefix(p_.sets, p_.avc_intra_flavor);
+        return;
+    }
+    if (p_.aud) append(prefix_, make_aud());
+    if (p_.repeat_headers) append(prefix_, parameter_sets_);
+}
+
+void PacketWriter::begin(PictureState &picture, const CudaencFrame &frame) const {
+    Sei sei = make_sei_of(frame, p_);
+    picture.number = pictures_;
+    picture.skipped = p_.sets.vui.hrd ? 0 : frame.skipped;  // HRD parameters tell of a fixed frame rate
+    // Not that of the picture before, see renumber().
+    picture.idr_pic_id = p_.avc_intra_class ? avc_intra_idr_pic_id(picture.number) : picture.number % 2;
+    picture.prefix = prefix_;
+    picture.sei_at = picture.prefix.size();
+    if (p_.sets.vui.hrd) {  // picture timing comes with buffering periods
+        picture.timecode = sei.timecode;
+        sei.timecode.reset();
+    }
+    if (!sei.empty()) append(picture.prefix, make_sei(sei));
+}
+
+// A tick is half a picture's time.
+void PacketWriter::write_buffering_period(PictureState &picture) const {
+    if (!p_.sets.vui.hrd) return;
+    const uint32_t delay = picture.rate->initial_delay();
+    Sei sei;
+    sei.buffering_period = {.initial_cpb_removal_delay = delay,
+                            .initial_cpb_removal_delay_offset = picture.rate->longest_delay() - delay,
+                            .cpb_removal_delay = picture.number ? 2u : 0u};
+    sei.pic_struct = p_.timecodes;
+    sei.timecode = picture.timecode;
+    const std::vector<uint8_t> nal = make_sei(sei);
+    picture.prefix.insert(picture.prefix.begin() + static_cast<ptrdiff_t>(picture.sei_at), nal.begin(), nal.end());
+}
+
+void PacketWriter::make_headers(PictureState &picture) const {
+    picture.headers.clear();
+    for (const Slice &slice : p_.slices) {
+        picture.headers.push_back(make_slice_header({.first_macroblock = slice.first,
+                                                     .idr_pic_id = picture.idr_pic_id,
+                                                     .qp_delta = std::min(picture.qp, kMaxQp) - p_.rate.qp,
+                                                     .disable_deblocking_filter_idc = p_.deblock ? 0 : 1,
+                                                     .has_pic_order_cnt_lsb = !p_.sets.pic_order_cnt_type}));
+    }
+}
+
+PacketSize PacketWriter::size(const PictureState &picture, uint64_t slice_bytes) const {
+    const uint64_t likely = picture.prefix.size() + slice_bytes + (p_.rate.cbr ? kLeastFillerBytes : 0);
+    return {.likely = likely, .most = likely + slice_bytes / 512 + 2 + 2 * p_.slices.size()};
+}
+
+PacketSize PacketWriter::estimate(const PictureState &picture, uint64_t bits) const {
+    for (const SliceHeaderBits &header : picture.headers) bits += header.count + 8 * kNalPrefixBytes + 4;
+    return size(picture, bits / 8);
+}
+
+bool PacketWriter::renumber(PictureState &picture) const {
+    if (picture.idr_pic_id != last_idr_pic_id_) return false;
+    picture.idr_pic_id = 2;  // no picture's own
+    make_headers(picture);
+    return true;
+}
+
+size_t PacketWriter::packet_bytes(const PictureState &picture, uint64_t slice_bytes) const {
+    const uint64_t filled = p_.rate.cbr ? picture.most_bytes + picture.filler : p_.rate.picture_bytes;
+    return static_cast<size_t>(std::max(picture.prefix.size() + slice_bytes, filled));
+}
+
+void PacketWriter::write_around(const PictureState &picture, uint64_t slice_bytes, CudaencBuffer &packet) const {
+    packet.quality = std::min(picture.qp, kMaxQp);  // beyond it frequencies are lost
+    packet.missed = picture.missed;
+    packet.missed_above = true;
+    std::copy(picture.prefix.begin(), picture.prefix.end(), packet.data);
+    const size_t begin = picture.prefix.size() + static_cast<size_t>(slice_bytes);
+    const size_t end = packet_bytes(picture, slice_bytes);
+    if (end == begin) return;
+    if (p_.rate.picture_bytes) {  // trailing_zero_8bits (B.1)
+        std::fill(packet.data + begin, packet.data + end, uint8_t{0});
+        return;
+    }
+    const std::vector<uint8_t> filler = make_filler(end - begin);
+    std::copy(filler.begin(), filler.end(), packet.data + begin);
+}
+
+// ---- Encryption
+
+size_t PacketWriter::sign_flip_words() const {
+    const size_t blocks =
+        static_cast<size_t>(p_.picture.macroblocks()) * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma));
+    return p_.keystream ? (blocks + 7) / 8 * 8 : 0;
+}
+
+// A word for each block, its high byte first.
+void PacketWriter::make_sign_flips(const PictureState &picture, uint16_t *words) const {
+    uint8_t *const bytes = reinterpret_cast<uint8_t *>(words);
+    p_.keystream(p_.keystream_opaque, picture.number, bytes, sign_flip_words() * sizeof *words);
+    for (size_t i = 0; i < sign_flip_words(); i++)
+        words[i] = static_cast<uint16_t>(bytes[2 * i] << 8 | bytes[2 * i + 1]);
+}
+
+}  // namespace cudaenc::h264

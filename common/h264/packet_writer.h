@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What all pipelines of H.264 share around the slices of a picture: slice headers, and NAL units before and after them.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "../packet_pool.h"
+#include "params.h"
+#include "rate/qp_planner.h"
+
+namespace cudaenc::h264 {
+
+// A picture in flight.
+struct PictureState : PlannedPicture {
+    std::vector<SliceHeaderBits> headers;
+    std::vector<uint8_t> prefix;  // NAL units before the slices
+    size_t sei_at;                // where SEI messages begin in it
+    std::optional<Timecode> timecode;
+    int idr_pic_id;
+};
+
+class PacketWriter {
+  public:
+    explicit PacketWriter(const Params &params);
+    const std::vector<uint8_t> &parameter_sets() const { return parameter_sets_; }
+
+    // The next picture: its number and prefix. Throws Error for side data that is not allowed. It counts from accept()
+    // on.
+    void begin(PictureState &picture, const CudaencFrame &frame) const;
+    void accept() { pictures_++; }
+    void write_buffering_period(PictureState &picture) const;  // with HRD parameters, after QpPlanner::begin()
+    void make_headers(PictureState &picture) const;            // at its QP
+
+    // Of the packet, from the bytes of the slices' NAL units, or from bits of all macroblock_layer().
+    PacketSize size(const PictureState &picture, uint64_t slice_bytes) const;
+    PacketSize estimate(const PictureState &picture, uint64_t bits) const;
+
+    // Packets leave in the order of pictures. renumber() comes before: if a picture was lost, this one may have the
+    // idr_pic_id of the packet before, which 7.4.3 does not allow. Then it gets another one, in its headers as well,
+    // and its slices have to be coded once more.
+    bool renumber(PictureState &picture) const;
+    void end(const PictureState &picture) { last_idr_pic_id_ = picture.idr_pic_id; }
+
+    // The size of the packet. All of its bytes but the slices, which begin at prefix.size(), and what it tells of
+    // itself.
+    size_t packet_bytes(const PictureState &picture, uint64_t slice_bytes) const;
+    void write_around(const PictureState &picture, uint64_t slice_bytes, CudaencBuffer &packet) const;
+
+    // 0 without a keystream. make_sign_flips() fills so many words.
+    size_t sign_flip_words() const;
+    void make_sign_flips(const PictureState &picture, uint16_t *words) const;
+
+  private:
+    const Params &p_;
+    std::vector<uint8_t> parameter_sets_;
+    std::vector<uint8_t> prefix_;  // NAL units before SEI messages, of each picture
+    uint64_t pictures_ = 0;        // so far
+    int last_idr_pic_id_ = -1;     // of the packet that left last
+};
+
+}  // namespace cudaenc::h264
