@@ -23,18 +23,18 @@ struct Profile {
     uint8_t constraint_sets;
     ChromaFormat chroma;  // at most
     bool gray;
-    int depth;      // at most
-    int br_factor;  // cpbBrNalFactor
+    int depth;                   // at most
+    int vcl_factor, nal_factor;  // cpbBrVclFactor, cpbBrNalFactor
 };
 // By CudaencH264Profile (A.2). From High on constraint_set3_flag says that all pictures are IDR.
 constexpr Profile kProfiles[] = {
     {},
-    {"baseline", 66, 0xC0, ChromaFormat::c420, false, 8, 1200},
-    {"main", 77, 0x40, ChromaFormat::c420, false, 8, 1200},
-    {"high", 100, 0x1C, ChromaFormat::c420, true, 8, 1500},
-    {"high10", 110, 0x10, ChromaFormat::c420, true, 10, 3600},
-    {"high422", 122, 0x10, ChromaFormat::c422, true, 10, 4800},
-    {"cavlc444", 44, 0x10, ChromaFormat::c444, true, 10, 4800},
+    {"baseline", 66, 0xC0, ChromaFormat::c420, false, 8, 1000, 1200},
+    {"main", 77, 0x40, ChromaFormat::c420, false, 8, 1000, 1200},
+    {"high", 100, 0x1C, ChromaFormat::c420, true, 8, 1250, 1500},
+    {"high10", 110, 0x10, ChromaFormat::c420, true, 10, 3000, 3600},
+    {"high422", 122, 0x10, ChromaFormat::c422, true, 10, 4000, 4800},
+    {"cavlc444", 44, 0x10, ChromaFormat::c444, true, 10, 4000, 4800},
 };
 
 bool has(const Profile &profile, ChromaFormat chroma, int depth) {
@@ -109,6 +109,12 @@ int64_t bits_of_noise(const PictureFormat &f, const RateTarget &rate) {
     return std::min(all_pcm, all_pcm / f.bit_depth * (9550 - 145 * rate.qp) / 1000) + 8 * 128;
 }
 
+// By MaxBR and MaxCPB: bits/s and bits of slices and filler data (A.3.1 i, A.3.3 g), to which whole pictures keep: they
+// are little more. AVC-Intra's have their size from the class, and zeros count in all of a picture only (j, h).
+int factor_of(const Profile &profile, const RateTarget &rate) {
+    return rate.picture_bytes ? profile.nal_factor : profile.vcl_factor;
+}
+
 bool has_min_cr(const Profile &profile) { return profile.idc == 66 || profile.idc == 77 || profile.idc == 100; }
 // fR of A.3.1, as pictures/s.
 int least_picture_times(const Level &level) { return level.idc < 60 ? 172 : 300; }
@@ -120,10 +126,10 @@ std::pair<int64_t, int64_t> largest_pictures(const Level &level, const PictureFo
     return {first, rate.rate_num ? 384 * level.mbps / level.min_cr * rate.rate_den / rate.rate_num : first};
 }
 
-// A.3.1, A.3.3 h) and j): bytes that the level's rate brings in the time of a picture, and no more than its buffer has.
+// A.3.1 i), A.3.3 g): bytes that the level's rate brings in the time of a picture, and no more than its buffer has.
 // The frame rate is known.
 int64_t bytes_per_picture(const Level &level, const Profile &profile, const RateTarget &rate) {
-    const int64_t factor = profile.br_factor;
+    const int64_t factor = factor_of(profile, rate);
     return std::min(level.bit_rate * factor * rate.rate_den / rate.rate_num, level.buffer_size * factor) / 8;
 }
 
@@ -146,11 +152,11 @@ std::string excess(const Level &level, const Profile &profile, const PictureForm
     if (level.idc < 60 && rate.rate_num > int64_t{least_picture_times(level)} * rate.rate_den)
         return format_string("%lld pictures/s, at most %d", static_cast<long long>(rate.rate_num / rate.rate_den),
                              least_picture_times(level));
-    const int64_t most_rate = int64_t{level.bit_rate} * profile.br_factor;
+    const int64_t most_rate = int64_t{level.bit_rate} * factor_of(profile, rate);
     if (const int64_t bits = std::max(rate.bit_rate, rate.max_rate); bits > most_rate)
         return format_string("%lld bits/s, at most %lld", static_cast<long long>(bits),
                              static_cast<long long>(most_rate));
-    const int64_t most_buffer = int64_t{level.buffer_size} * profile.br_factor;
+    const int64_t most_buffer = int64_t{level.buffer_size} * factor_of(profile, rate);
     if (const int64_t buffer = std::max(rate.buffer_size, rate.hrd_size); buffer > most_buffer)
         return format_string("a buffer of %lld bits, at most %lld", static_cast<long long>(buffer),
                              static_cast<long long>(most_buffer));
@@ -236,8 +242,8 @@ int choose_slices(int option, const Profile &profile, const Level &level, Pictur
 void limit_to_level(const Level &level, const Profile &profile, RateTarget &rate) {
     if (!rate.rate_num || rate.buffer_size || rate.picture_bytes) return;
     if (rate.bit_rate) {
-        rate.level_rate = int64_t{level.bit_rate} * profile.br_factor;
-        rate.level_buffer = int64_t{level.buffer_size} * profile.br_factor;
+        rate.level_rate = int64_t{level.bit_rate} * factor_of(profile, rate);
+        rate.level_buffer = int64_t{level.buffer_size} * factor_of(profile, rate);
         return;
     }
     const uint64_t most = static_cast<uint64_t>(bytes_per_picture(level, profile, rate));

@@ -615,8 +615,8 @@ START_TEST(refusals) {
     refused("color_matrix 256", [](C &c) { c.format.color_matrix = 256; });
     refused("sample_aspect_den 0", [](C &c) { c.h264.sample_aspect_num = 1, c.h264.sample_aspect_den = 0; });
     refused("frame_rate_den 0", [](C &c) { c.h264.frame_rate_den = 0; });
-    refused("level 4.0 is not allowed: the stream has 30000001 bits/s, at most 30000000",
-            [](C &c) { c.h264.level = 40, c.h264.max_rate = 30000001; });
+    refused("level 4.0 is not allowed: the stream has 25000001 bits/s, at most 25000000",
+            [](C &c) { c.h264.level = 40, c.h264.max_rate = 25000001; });
     refused("level 1.0 is not allowed: the stream has 173 pictures/s, at most 172", [](C &c) {
         c.format.width = c.format.height = 16;
         c.h264.level = 10, c.h264.frame_rate_num = 173;

@@ -10,8 +10,8 @@ struct Level {
     int idc;              // ten times the level
     int64_t mbps;         // MaxMBPS, macroblocks/s
     int32_t frame_size;   // MaxFS, macroblocks
-    int32_t bit_rate;     // MaxBR, by cpbBrNalFactor bits/s
-    int32_t buffer_size;  // MaxCPB, by cpbBrNalFactor bits
+    int32_t bit_rate;     // MaxBR, by cpbBrVclFactor or cpbBrNalFactor bits/s
+    int32_t buffer_size;  // MaxCPB, by the same, bits
     int32_t min_cr;       // MinCR
     int32_t slice_rate;   // SliceRate; 0: none
 };
