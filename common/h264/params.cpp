@@ -133,6 +133,9 @@ int64_t bytes_per_picture(const Level &level, const Profile &profile, const Rate
     return std::min(level.bit_rate * factor * rate.rate_den / rate.rate_num, level.buffer_size * factor) / 8;
 }
 
+// Of a stream without a buffer: where a quarter of the pictures has nearly all bits, these have four times the average.
+constexpr int kPeakOfAverage = 4;
+
 // What does not fit a level, or an empty line. Bits of a picture: picture_bits within MaxBR, compressed_bits within
 // MinCR; 0: not looked at.
 std::string excess(const Level &level, const Profile &profile, const PictureFormat &f, const RateTarget &rate,
@@ -190,8 +193,11 @@ const Level &choose_level(int option, const Profile &profile, const PictureForma
                                     more.c_str());
         return *level;
     }
+    // Without a buffer, parts of a clip may have more than the average: what black and white ones leave.
+    RateTarget at_peaks = rate;
+    if (!rate.max_rate && !rate.picture_bytes) at_peaks.bit_rate *= kPeakOfAverage;
     for (const Level &level : kLevels)
-        if (level.idc <= 42 && excess(level, profile, f, rate, noise_bits, noise_bits).empty()) return level;
+        if (level.idc <= 42 && excess(level, profile, f, at_peaks, noise_bits, noise_bits).empty()) return level;
     // Or at least for what is hardest to compress of what a camera gives, three times as many bits.
     const int64_t hardest_bits = std::min(3 * picture_bits, pcm_bits(f));
     for (const Level &level : kLevels)
