@@ -82,7 +82,7 @@ static_assert(std::ranges::all_of(encoders,
 // ---- Decoders
 
 mjpeg::DecoderOptions mjpeg_options(const CudaencDecoderConfig &c) {
-    return {.lowres = c.lowres, .max_pixels = c.max_pixels};
+    return {.lowres = c.lowres, .max_pixels = c.max_pixels, .usual_format = c.usual_format != 0};
 }
 
 const DecoderCodec decoders[] = {

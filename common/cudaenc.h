@@ -570,6 +570,8 @@ typedef struct CudaencDecoderConfig {
     int64_t max_pixels; /**< Larger pictures are refused; 1..4294836225, default 4294836225 */
     CudaencLog log;     /**< may be NULL */
     void *log_opaque;
+    int usual_format; /**< Planes have a usual format: components are scaled up to it, and inks become light; 0 or 1,
+                         default 0 */
 } CudaencDecoderConfig;
 /** As cudaenc_config_init(). */
 int cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec);
@@ -587,7 +589,7 @@ typedef struct CudaencPictureInfo {
     int orientation;                          /**< of EXIF, 1 to 8; 1: as it is */
     const uint8_t *exif;                      /**< a TIFF structure, within the packet; NULL: none */
     size_t exif_size;
-    const uint8_t *icc_profile; /**< valid until the next call; NULL: none */
+    const uint8_t *icc_profile; /**< valid until the packet is submitted, or two other headers are read; NULL: none */
     size_t icc_profile_size;
 } CudaencPictureInfo;
 
@@ -619,7 +621,8 @@ const char *cudaenc_decoder_device_name(const CudaencDecoder *decoder);
 /** Pictures that may be in flight. By the decoder's thread. Of NULL CUDAENC_ERR_INVALID. */
 int cudaenc_decoder_async_depth(const CudaencDecoder *decoder);
 
-/** Reads the headers of a packet, which needs no device. By the decoder's thread. No pointer may be NULL.
+/** Reads the headers of a packet, which needs no device. A cudaenc_decoder_submit() of that packet does not read them
+ *  again. By the decoder's thread. No pointer may be NULL.
  *  @return CUDAENC_OK; CUDAENC_ERR_INVALID: this is no picture,
  *  or too large a one; CUDAENC_ERR_UNSUPPORTED */
 int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, size_t size, CudaencPictureInfo *info);

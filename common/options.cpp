@@ -27,6 +27,8 @@ static constexpr Option<CudaencDecoderConfig> decoder_rows[] = {
     {OPTION(stage_times), "Measure every stage, see cudaenc_decoder_stage_times()", 0, 0, 1},
     {OPTION(lowres), "Pictures are 1/2^lowres as large", 0, 0, 3},
     {OPTION(max_pixels), "Larger pictures are refused", 4294836225, 1, 4294836225},
+    {OPTION(usual_format), "Planes have a usual format: components are scaled up to it, and inks become light", 0, 0,
+     1},
 };
 const OptionTable<CudaencDecoderConfig> kDecoderOptions = decoder_rows;
 

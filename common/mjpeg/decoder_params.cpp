@@ -48,6 +48,44 @@ int log2_subsample(int factor, int max_factor) {
     return log2;
 }
 
+// Chroma of YUV that FFmpeg has a format for.
+bool is_usual(int log2_x, int log2_y, bool deep) {
+    if (log2_x == 0 && log2_y == 0) return true;
+    if (log2_x == 1 && log2_y <= 1) return true;
+    return !deep && ((log2_x == 0 && log2_y == 1) || (log2_x == 2 && log2_y == 0) || (log2_x == 2 && log2_y == 2));
+}
+
+// The nearest usual format that holds all samples, and what leads there. Throws Error, CUDAENC_ERR_UNSUPPORTED.
+Upsampling make_usual(CudaencFormat &f) {
+    Upsampling u{};
+    const bool deep = f.component[0].depth > 8;
+    int x = 0, y = 0;  // of chroma
+    if (f.color_model == CUDAENC_COLOR_YUV) {
+        x = std::min(f.component[1].log2_subsample_x, f.component[2].log2_subsample_x);
+        y = std::min(f.component[1].log2_subsample_y, f.component[2].log2_subsample_y);
+        while (!is_usual(x, y, deep)) x >= y ? x-- : y--;
+    }
+    for (int c = 0; c < f.components; c++) {
+        CudaencComponent &k = f.component[c];
+        const bool chroma = c == 1 || c == 2;
+        u.double_x[c] = static_cast<uint8_t>(k.log2_subsample_x - (chroma ? x : 0));
+        u.double_y[c] = static_cast<uint8_t>(k.log2_subsample_y - (chroma ? y : 0));
+        k.log2_subsample_x = chroma ? x : 0, k.log2_subsample_y = chroma ? y : 0;
+    }
+    if (f.color_model == CUDAENC_COLOR_CMYK || f.color_model == CUDAENC_COLOR_YCCK) {
+        u.inks = f.color_model == CUDAENC_COLOR_CMYK ? Inks::cmyk : Inks::ycck;
+        f.color_model = f.color_model == CUDAENC_COLOR_CMYK ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_YUV;
+        f.has_alpha = 1;
+        if (u.inks == Inks::cmyk) f.color_matrix = 0;
+    }
+    if (deep && u.any())
+        throw Error(CUDAENC_ERR_UNSUPPORTED,
+                    u.inks != Inks::none
+                        ? "JPEG: a usual format for CMYK and YCCK of more than 8 bits is not supported"
+                        : "JPEG: a usual format for this sampling of components of more than 8 bits is not supported");
+    return u;
+}
+
 }  // namespace
 
 CudaencFormat make_format(const CodedStream &s, const DecoderOptions &options) {
@@ -92,6 +130,7 @@ std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, cons
     CudaencPictureInfo &info = header->info;
     info.width = stream.width, info.height = stream.height;
     info.format = make_format(stream, options);
+    if (options.usual_format) header->upsampling = make_usual(info.format);
     info.sample_aspect_num = m.density_num, info.sample_aspect_den = m.density_den;
     info.orientation = m.orientation;
     info.exif = m.exif.empty() ? nullptr : m.exif.data();

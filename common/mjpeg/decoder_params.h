@@ -9,29 +9,35 @@
 #include "geometry.h"
 #include "huffman_decode.h"
 #include "stream.h"
+#include "upsample.h"
 
 namespace cudaenc::mjpeg {
 
 struct DecoderOptions {
     int lowres;          // pictures are 1/2^lowres as large: 0 to 3
     int64_t max_pixels;  // of a picture, before that
+    bool usual_format = false;
 };
 
-// The planes of a picture, one a component, and the samples of each: in the highest bits of one or two bytes.
-// Throws Error: CUDAENC_ERR_UNSUPPORTED for components that no format has, CUDAENC_ERR_INVALID for too many pixels.
+// The planes of a picture as they are coded, one a component, and the samples of each: in the highest bits of one or
+// two bytes. Throws Error: CUDAENC_ERR_UNSUPPORTED for components that no format has, CUDAENC_ERR_INVALID for too many
+// pixels.
 CudaencFormat make_format(const CodedStream &stream, const DecoderOptions &options);
 
 // What the headers of a packet say, and the reader of what follows.
 struct Header : PictureHeader {
     explicit Header(std::span<const uint8_t> packet) : reader(packet) {}
     StreamReader reader;
+    Upsampling upsampling{};  // from planes as they are coded to those of info.format
 };
 // Throws Error as StreamReader and make_format() do.
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options);
 
-// All of a picture whose header is that of read_header().
+inline Header &header_of(const CodedPicture &picture) { return static_cast<Header &>(*picture.header); }
+
+// All of a picture.
 inline CodedStream read_stream(const CodedPicture &picture) {
-    return static_cast<Header &>(*picture.header).reader.read_scans({picture.data, picture.size});
+    return header_of(picture).reader.read_scans({picture.data, picture.size});
 }
 
 // Whether only the CPU decodes a stream, and to samples: of lossless coding and of 12 bits.

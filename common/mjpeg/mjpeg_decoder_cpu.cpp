@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // JPEG decoding on the CPU, top to bottom: headers -> coded data without stuffing -> entropy decoding and inverse DCT,
-// some MCUs at a time. It is also the oracle: the device pipeline gives the same samples. Pictures in flight run side
-// by side, and so do the segments between restart markers.
+// some MCUs at a time -> a usual format. It is also the oracle: the device pipeline gives the same samples. Pictures in
+// flight run side by side, and so do the segments between restart markers.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,6 +13,7 @@
 #include "lossless_cpu.h"
 #include "mjpeg.h"
 #include "progressive_cpu.h"
+#include "upsample_cpu.h"
 
 namespace cudaenc::mjpeg {
 
@@ -56,22 +57,25 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
         Decoded decoded{.damage = s.stream.damage};
         if (is_for_cpu(s.stream)) {
             decode_planes(s.stream, options_, s.coded, pool(), decoded.damage);
-            return decoded;
-        }
-        if (s.stream.progressive) {
+        } else if (s.stream.progressive) {
             const std::vector<CoefficientPlane> planes = decode_coefficients(s.stream, pool(), decoded.damage);
             for (size_t c = 0; c < planes.size(); c++) transform(s, static_cast<int>(c), planes[c]);
-            return decoded;
+        } else {
+            decode_sequential(s, decoded.damage);
         }
-        std::atomic<bool> damaged = false;
-        for (const StreamScan &scan : s.stream.scans) decode_scan(s, scan, damaged);
-        for (size_t c = 0; c < s.stream.components.size(); c++)
-            if (!s.stream.components[c].scanned) fill_gray(s, c);
-        if (damaged && decoded.damage.empty()) decoded.damage = kBrokenData;
+        upsample(header_of(s.coded).upsampling, s.coded.header->info.format, s.coded, pool());
         return decoded;
     }
 
     // ---- Sequential scans
+
+    void decode_sequential(Slot &s, std::string &damage) {
+        std::atomic<bool> damaged = false;
+        for (const StreamScan &scan : s.stream.scans) decode_scan(s, scan, damaged);
+        for (size_t c = 0; c < s.stream.components.size(); c++)
+            if (!s.stream.components[c].scanned) fill_gray(s, c);
+        if (damaged && damage.empty()) damage = kBrokenData;
+    }
 
     void decode_scan(Slot &s, const StreamScan &from, std::atomic<bool> &damaged) {
         SequentialScan scan{.layout = make_scan_layout(s.stream, from), .padding = from.padding, .dc = {}, .ac = {}};

@@ -2,7 +2,7 @@
 // JPEG decoding on a device, top to bottom: upload, coded data without stuffing, where threads begin to decode, levels
 // and samples. What the device does not take the host's threads decode to levels, which the device transforms:
 // progressive coding, broken data, and data that do not synchronise. Lossless coding and 12 bits they decode to
-// samples.
+// samples. Then planes of a usual format, where they are asked for.
 #include <algorithm>
 #include <array>
 #include <condition_variable>
@@ -12,11 +12,13 @@
 #include "../../common/error.h"
 #include "../../common/mjpeg/mjpeg.h"
 #include "../../common/mjpeg/progressive_cpu.h"
+#include "../../common/mjpeg/upsample_cpu.h"
 #include "../../common/planes.h"
 #include "../../common/thread_pool.h"
 #include "../device_pipeline.h"
 #include "decode_params.h"
 #include "scan_plan.h"
+#include "upsample_params.h"
 
 namespace cudaenc::mjpeg {
 
@@ -52,7 +54,7 @@ struct ScanWork {
 
 struct Slot : DeviceSlot<Decoded> {
     explicit Slot(const std::shared_ptr<Device> &device) : DeviceSlot(device), states(device, kMaxStreamComponents) {}
-    CudaencCodedPicture picture{};
+    CodedPicture picture{};
     CodedStream coded;
     std::vector<DeviceScan> scans;                           // none: the host decodes
     ScanWork work;                                           // of the only one, while it is deferred
@@ -76,7 +78,8 @@ struct Slot : DeviceSlot<Decoded> {
     DeviceArray<DcDifferences> dc_before, differences, differences_before;  // the same
     DeviceArray<uint32_t> listed_levels;
     DeviceArray<BlockLevels> blocks;
-    DeviceArray<uint8_t> pixels;  // of planes for host memory
+    DeviceArray<uint8_t> pixels;  // of planes that are upsampled, or for host memory
+    DeviceArray<uint8_t> usual;   // of planes for host memory, upsampled
     std::array<OutputPlane, kMaxStreamComponents> planes;
 
     // The host's part: levels, or:
@@ -120,7 +123,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         if (s.samples)
             place_host_planes(s);
         else
-            place_planes(s);
+            place_planes(s, s.pixels, device_frames_ && !upsampling_of(s).any(),
+                         [&](size_t c) { return coded_size(s, c); });
         s.scans.clear();
         s.fallback = s.coded.lossless          ? "lossless coding"
                      : s.coded.bits > 8        ? "12 bits"
@@ -209,6 +213,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
             else
                 transform_levels(s);
         }
+        const bool upsampled = !s.samples && upsampling_of(s).any();
+        if (upsampled) upsample_planes(s);
         if (!device_frames_ && !s.samples)
             for (size_t c = 0; c < s.coded.components.size(); c++) {
                 const OutputPlane &plane = s.planes[c];
@@ -216,7 +222,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
                                      static_cast<size_t>(plane.stride), static_cast<size_t>(plane.width),
                                      static_cast<size_t>(plane.height));
             }
-        s.copying |= !device_frames_ && !s.samples;
+        s.copying |= upsampled || (!device_frames_ && !s.samples);
         decoded = {.damage = std::move(s.damage), .fallback = s.fallback};
     }
 
@@ -230,25 +236,29 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         s.levels.clear();
     }
 
-    // Rows of a plane of samples that the host decodes.
-    PlaneSize host_plane_size(const Slot &s, size_t c) const {
+    // ---- Planes
+
+    static const Upsampling &upsampling_of(const Slot &s) { return header_of(s.picture).upsampling; }
+    static PlaneSize usual_size(const Slot &s, size_t c) {
+        return plane_size(s.picture.header->info.format, static_cast<int>(c));
+    }
+    PlaneSize coded_size(const Slot &s, size_t c) const {
         const StreamComponent &component = s.coded.components[c];
-        return {.row_bytes =
-                    static_cast<size_t>(reduced_size(component.width, options_.lowres)) * (s.coded.bits > 8 ? 2 : 1),
+        return {.row_bytes = static_cast<size_t>(reduced_size(component.width, options_.lowres)),
                 .rows = static_cast<size_t>(reduced_size(component.height, options_.lowres))};
     }
+
+    // The caller's, or as the host needs them.
     void place_host_planes(Slot &s) {
         s.host_picture = s.picture;
         if (!device_frames_) return;
         size_t bytes = 0;
-        for (size_t c = 0; c < s.coded.components.size(); c++) {
-            const PlaneSize size = host_plane_size(s, c);
-            bytes += size.row_bytes * size.rows;
-        }
+        for (size_t c = 0; c < s.coded.components.size(); c++)
+            bytes += usual_size(s, c).row_bytes * usual_size(s, c).rows;
         if (s.host_samples.size() < bytes) s.host_samples.resize(bytes);
         uint8_t *at = s.host_samples.data();
         for (size_t c = 0; c < s.coded.components.size(); c++) {
-            const PlaneSize size = host_plane_size(s, c);
+            const PlaneSize size = usual_size(s, c);
             s.host_picture.planes[c] = at, s.host_picture.stride[c] = static_cast<ptrdiff_t>(size.row_bytes);
             at += size.row_bytes * size.rows;
         }
@@ -256,33 +266,59 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     void upload_samples(Slot &s) {
         if (!device_frames_) return;
         for (size_t c = 0; c < s.coded.components.size(); c++) {
-            const PlaneSize size = host_plane_size(s, c);
+            const PlaneSize size = usual_size(s, c);
             device_->upload_2d(s.stream, s.picture.planes[c], static_cast<size_t>(s.picture.stride[c]),
                                s.host_picture.planes[c], s.host_picture.stride[c], size.row_bytes, size.rows);
         }
         device_->synchronize(s.stream);  // the samples are the host's
     }
 
-    void place_planes(Slot &s) {
+    // s.planes: the caller's where they are `in_place`, else in `memory`.
+    template <class Size>
+    void place_planes(Slot &s, DeviceArray<uint8_t> &memory, bool in_place, const Size &size_of) {
         size_t bytes = 0;
         for (size_t c = 0; c < s.coded.components.size(); c++) {
-            const StreamComponent &component = s.coded.components[c];
+            const PlaneSize size = size_of(c);
             OutputPlane &plane = s.planes[c];
             plane = {.samples = s.picture.planes[c],
                      .stride = s.picture.stride[c],
-                     .width = reduced_size(component.width, options_.lowres),
-                     .height = reduced_size(component.height, options_.lowres)};
-            if (device_frames_) continue;
+                     .width = static_cast<int32_t>(size.row_bytes),
+                     .height = static_cast<int32_t>(size.rows)};
+            if (in_place) continue;
             plane.stride = (plane.width + 255) / 256 * 256;
-            bytes += static_cast<size_t>(plane.stride) * static_cast<size_t>(plane.height);
+            bytes += static_cast<size_t>(plane.stride) * size.rows;
         }
-        if (device_frames_) return;
-        grow(s.pixels, bytes);
-        uint8_t *at = s.pixels.data();
+        if (in_place) return;
+        grow(memory, bytes);
+        uint8_t *at = memory.data();
         for (size_t c = 0; c < s.coded.components.size(); c++) {
             s.planes[c].samples = at;
             at += s.planes[c].stride * s.planes[c].height;
         }
+    }
+
+    // From planes as they are coded, to others, which s.planes are then.
+    void upsample_planes(Slot &s) {
+        const Upsampling &upsampling = upsampling_of(s);
+        const std::array<OutputPlane, kMaxStreamComponents> from = s.planes;
+        place_planes(s, s.usual, device_frames_, [&](size_t c) { return usual_size(s, c); });
+        UpsampleParams params{.plane = {}, .row_blocks = 0, .inks = upsampling.inks};
+        unsigned rows = 0;
+        for (size_t c = 0; c < s.coded.components.size(); c++) {
+            params.plane[c] = {.from = from[c].samples,
+                               .from_stride = from[c].stride,
+                               .to = s.planes[c],
+                               .double_x = upsampling.double_x[c],
+                               .double_y = upsampling.double_y[c]};
+            rows = std::max(rows, static_cast<unsigned>(s.planes[c].height));
+            params.row_blocks =
+                std::max(params.row_blocks,
+                         static_cast<int32_t>(blocks_for(static_cast<uint64_t>(s.planes[c].width), kUpsampleThreads)));
+        }
+        device_->launch(
+            s.stream,
+            {rows * static_cast<unsigned>(params.row_blocks), static_cast<unsigned>(s.coded.components.size())},
+            kUpsampleThreads, params);
     }
 
     template <class T>
@@ -492,10 +528,12 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     }
     void decode_levels(Slot &s) noexcept {
         try {
-            if (s.samples)
+            if (s.samples) {
                 decode_planes(s.coded, options_, s.host_picture, pool_, s.damage);
-            else
+                upsample(upsampling_of(s), s.picture.header->info.format, s.host_picture, pool_);
+            } else {
                 s.levels = decode_coefficients(s.coded, pool_, s.damage);
+            }
         } catch (...) {
             s.failure = std::current_exception();
         }

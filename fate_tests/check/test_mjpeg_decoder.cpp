@@ -60,13 +60,15 @@ const Bytes progressive = {
 // A decoder of one device, and the lines that it logged.
 class DecoderOf {
   public:
-    explicit DecoderOf(const std::string &device, int lowres = 0, int64_t max_pixels = 0, int async_depth = 1) {
+    explicit DecoderOf(const std::string &device, int lowres = 0, int64_t max_pixels = 0, int async_depth = 1,
+                       int usual_format = 0) {
         CudaencDecoderConfig config;
         cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
         config.device = device.c_str();
         config.async_depth = async_depth;
         config.threads = 2;
         config.lowres = lowres;
+        config.usual_format = usual_format;
         if (max_pixels) config.max_pixels = max_pixels;
         config.log = [](void *opaque, CudaencLogLevel level, const char *line) {
             if (level <= CUDAENC_LOG_WARNING) static_cast<std::vector<std::string> *>(opaque)->push_back(line);
@@ -154,6 +156,48 @@ Bytes random_jpeg(Random &random, int longest, std::string &what) {
     const Picture picture = make_picture(random, format);
     what = describe_jpeg(config);
     return encode_jpeg(config, picture.frame());
+}
+
+// A baseline stream of a scan a component, each of which is a gray picture with its own tables. factors: 16 * H + V.
+Bytes scan_a_component(Random &random, int width, int height, const std::vector<int> &factors, int adobe_transform) {
+    int most_h = 1, most_v = 1;
+    for (const int f : factors) most_h = std::max(most_h, f >> 4), most_v = std::max(most_v, f & 15);
+    const int count = static_cast<int>(factors.size());
+    JpegWriter out;
+    out.put16(0xFFD8);
+    if (adobe_transform >= 0) {
+        out.put16(0xFFEE), out.put16(14);
+        for (const char c : {'A', 'd', 'o', 'b', 'e', '\0', 'd', '\0', '\0', '\0', '\0'}) out.put8(c);
+        out.put8(adobe_transform);
+    }
+    out.put16(0xFFC0), out.put16(8 + 3 * count), out.put8(8), out.put16(height), out.put16(width), out.put8(count);
+    for (int c = 0; c < count; c++) out.put8(c + 1), out.put8(factors[static_cast<size_t>(c)]), out.put8(0);
+    Log log;
+    for (int c = 0; c < count; c++) {
+        const int f = factors[static_cast<size_t>(c)];
+        const CudaencConfig config =
+            make_jpeg_config(make_jpeg_format(jpeg_formats[0], (width * (f >> 4) + most_h - 1) / most_h,
+                                              (height * (f & 15) + most_v - 1) / most_v),
+                             "cpu", &log);
+        const Bytes gray = encode_jpeg(config, make_picture(random, config.format).frame());
+        for (size_t at = 2;;) {
+            const int marker = gray[at + 1];
+            const size_t end = at + 2 + static_cast<size_t>(gray[at + 2] << 8 | gray[at + 3]);
+            const auto copy = [&](size_t from, size_t to) {
+                out.data.insert(out.data.end(), gray.begin() + static_cast<ptrdiff_t>(from),
+                                gray.begin() + static_cast<ptrdiff_t>(to));
+            };
+            if (marker == 0xDB || marker == 0xC4) copy(at, end);  // DQT, DHT
+            at = end;
+            if (marker != 0xDA) continue;
+            out.put16(0xFFDA), out.put16(8), out.put8(1), out.put8(c + 1), out.put8(0), out.put8(0), out.put8(63),
+                out.put8(0);
+            copy(end, gray.size() - 2);
+            break;
+        }
+    }
+    out.put16(0xFFD9);
+    return out.data;
 }
 
 LosslessPicture random_lossless(Random &random, int bits, int predictor) {
@@ -277,6 +321,56 @@ START_TEST(lossless) {
         }
     EXPECT(first_device() == "cpu" || fallback_of(device).find("lossless coding") != std::string::npos, "'%s'",
            fallback_of(device).c_str());
+}
+END_TEST
+
+// Components that are scaled, and inks, on the kernels' way and on the host's.
+START_TEST(usual_formats) {
+    const struct {
+        std::vector<int> factors;
+        int adobe, chroma_x, chroma_y;
+    } cases[] = {{{0x11}, -1, 0, 0},
+                 {{0x22, 0x11, 0x11}, -1, 1, 1},
+                 {{0x42, 0x11, 0x11}, -1, 1, 1},
+                 {{0x44, 0x11, 0x11}, -1, 2, 2},
+                 {{0x14, 0x11, 0x11}, -1, 0, 1},
+                 {{0x11, 0x22, 0x21}, -1, 0, 0},
+                 {{0x22, 0x21, 0x12}, -1, 0, 0},
+                 {{0x21, 0x11, 0x11}, 0, 0, 0},  // RGB
+                 {{0x11, 0x11, 0x11, 0x11}, 0, 0, 0},
+                 {{0x22, 0x11, 0x11, 0x22}, 2, 0, 0},
+                 {{0x11, 0x11, 0x11, 0x42}, 0, 0, 0}};
+    Random random(17);
+    for (const std::string &spec : {std::string("cpu"), first_device()})
+        for (const int lowres : {0, 2}) {
+            DecoderOf cpu("cpu", lowres, 0, 1, 1), device(spec, lowres, 0, 1, 1);
+            for (const auto &k : cases) {
+                const Bytes packet =
+                    scan_a_component(random, random.between(1, 90), random.between(1, 60), k.factors, k.adobe);
+                const Outcome outcome = decode(device, packet);
+                const CudaencFormat &f = outcome.format;
+                const size_t number = static_cast<size_t>(&k - cases);
+                EXPECT(outcome.code == CUDAENC_OK && !outcome.corrupt, "case %zu", number);
+                EXPECT(f.color_model != CUDAENC_COLOR_CMYK && f.color_model != CUDAENC_COLOR_YCCK);
+                EXPECT_EQ(f.has_alpha, f.components == 4);
+                for (int c = 0; c < f.components; c++) {
+                    const bool chroma = c == 1 || c == 2;
+                    EXPECT(f.component[c].log2_subsample_x == (chroma ? k.chroma_x : 0) &&
+                               f.component[c].log2_subsample_y == (chroma ? k.chroma_y : 0),
+                           "case %zu: component %d", number, c);
+                }
+                EXPECT(outcome.same(decode(cpu, packet)), "%s, lowres %d, case %zu", spec.c_str(), lowres, number);
+            }
+            EXPECT(fallback_of(device).empty(), "%s", fallback_of(device).c_str());
+        }
+    DecoderOf cpu("cpu", 0, 0, 1, 1), device(first_device(), 0, 0, 1, 1);
+    for (int round = 0; round < 40; round++) {
+        const int bits = round % 4 ? 8 : 12;
+        const Bytes packet = random_lossless(random, bits, 1 + round % 7).encode();
+        const Outcome outcome = decode(cpu, packet);
+        EXPECT(outcome.code == CUDAENC_OK || (bits > 8 && outcome.code == CUDAENC_ERR_UNSUPPORTED));
+        EXPECT(outcome.same(decode(device, packet)), "round %d", round);
+    }
 }
 END_TEST
 
@@ -966,6 +1060,7 @@ int main(int argc, char **argv) {
                                                             {"shared launches", shared_launches},
                                                             {"tables that stay", tables_that_stay},
                                                             {"several pictures", several_pictures},
+                                                            {"usual formats", usual_formats},
                                                             {"overwritten packets", overwritten_packets},
                                                             {"runs of symbols", runs_of_symbols},
                                                             {"refusals", refusals},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A libFuzzer target: a packet of the JPEG decoder, on the CPU. The first byte chooses the size of the pictures.
+// A libFuzzer target: a packet of the JPEG decoder, on the CPU. The first byte chooses the size of the pictures, and
+// whether planes have a usual format.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -8,13 +9,14 @@
 
 namespace {
 
-CudaencDecoder *open_decoder(int lowres) {
+CudaencDecoder *open_decoder(int lowres, int usual_format) {
     CudaencDecoderConfig config;
     cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
     config.device = "cpu";
     config.async_depth = 1;
     config.threads = 1;
     config.lowres = lowres;
+    config.usual_format = usual_format;
     config.max_pixels = 1 << 16;
     CudaencDecoder *decoder;
     if (cudaenc_decoder_open(&decoder, &config) != CUDAENC_OK) std::abort();
@@ -24,9 +26,11 @@ CudaencDecoder *open_decoder(int lowres) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static CudaencDecoder *const decoders[] = {open_decoder(0), open_decoder(1), open_decoder(2), open_decoder(3)};
+    static CudaencDecoder *const decoders[] = {open_decoder(0, 0), open_decoder(1, 0), open_decoder(2, 0),
+                                               open_decoder(3, 0), open_decoder(0, 1), open_decoder(1, 1),
+                                               open_decoder(2, 1), open_decoder(3, 1)};
     if (size == 0) return 0;
-    CudaencDecoder *const decoder = decoders[data[0] & 3];
+    CudaencDecoder *const decoder = decoders[data[0] & 7];
     CudaencPictureInfo info;
     if (cudaenc_decoder_read_header(decoder, data + 1, size - 1, &info) != CUDAENC_OK) return 0;
     CudaencCodedPicture coded{};
