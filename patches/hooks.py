@@ -55,10 +55,11 @@ BUILD = [
     Hook('libavcodec/Makefile', r'OBJS-\$\(CONFIG_LIBDAV1D_DECODER\)', lines(
         'OBJS-$(CONFIG_H264_CAVLC_CUDA_ENCODER)    += h264enc_cavlc_cuda.o cudaenc_glue.o',
         'OBJS-$(CONFIG_J2K_CUDA_ENCODER)           += j2kenc_cuda.o cudaenc_glue.o',
-        'OBJS-$(CONFIG_MJPEG_CUDA_DECODER)         += mjpegdec_cuda.o cudaenc_glue.o',
+        'OBJS-$(CONFIG_MJPEG_CUDA_DECODER)         += mjpegdec_cuda.o cudadec_glue.o cudaenc_glue.o',
         'OBJS-$(CONFIG_MJPEG_CUDA_ENCODER)         += mjpegenc_cuda.o cudaenc_glue.o')),
     Hook('libavcodec/Makefile', r'SKIPHEADERS-\$\(CONFIG_LIBJXL\)', lines(
-        'SKIPHEADERS-$(CONFIG_LIBCUDAENC)       += cudaenc_compat.h cudaenc_glue.h')),
+        'SKIPHEADERS-$(CONFIG_LIBCUDAENC)       += cudaenc_compat.h cudaenc_glue.h',
+        'SKIPHEADERS-$(CONFIG_MJPEG_CUDA_DECODER) += cudadec_glue.h')),
     Hook('libavcodec/allcodecs.c', r'extern const FFCodec ff_h264_cuvid_decoder;', lines(
         'extern const FFCodec ff_h264_cavlc_cuda_encoder;')),
     Hook('libavcodec/allcodecs.c', r'extern const FFCodec ff_libkvazaar_encoder;', lines(
