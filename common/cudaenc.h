@@ -591,6 +591,7 @@ typedef struct CudaencPictureInfo {
     size_t exif_size;
     const uint8_t *icc_profile; /**< valid until the packet is submitted, or two other headers are read; NULL: none */
     size_t icc_profile_size;
+    int is_signed[4]; /**< of each component: 1 where its samples are signed, in two's complement; JPEG has none */
 } CudaencPictureInfo;
 
 typedef struct CudaencCodedPicture {

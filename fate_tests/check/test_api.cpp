@@ -209,6 +209,12 @@ START_TEST(later_decoders_are_taken) {
     info.tail[0] = 1;
     EXPECT_EQ(cudaenc_decoder_read_header(decoder, jpeg.data(), jpeg.size(), &info.known), CUDAENC_OK);
     EXPECT(info.known.struct_size == sizeof info && info.known.width == 20 && !info.tail[0]);
+    EXPECT(!info.known.is_signed[0]);
+    CudaencPictureInfo earlier;  // of a program that knows no signed samples
+    std::memset(static_cast<void *>(&earlier), 0xEE, sizeof earlier);
+    earlier.struct_size = offsetof(CudaencPictureInfo, is_signed);
+    EXPECT_EQ(cudaenc_decoder_read_header(decoder, jpeg.data(), jpeg.size(), &earlier), CUDAENC_OK);
+    EXPECT(earlier.width == 20 && earlier.is_signed[0] == static_cast<int>(0xEEEEEEEE));
     uint8_t samples[200];
     Grown<CudaencCodedPicture> coded{};
     coded.known.struct_size = sizeof coded;
