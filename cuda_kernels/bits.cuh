@@ -28,18 +28,18 @@ struct WordWriter {
     }
 };
 
-// The slot of a thread, [Words + 1] words. The last one takes all words that do not fit.
+// A thread's cell, [Words + 1] words. The last one takes all words that do not fit.
 template <int Words>
-struct SlotWords {
-    uint32_t *slot;
+struct CellWords {
+    uint32_t *cell;
     int next;
     DEVICE_MEMBER void put(uint32_t word, bool full = true) {
-        if (full) slot[next] = word;
+        if (full) cell[next] = word;
         next = min_of(next + full, Words);
     }
 };
 
-// The same for a slot with room for all words.
+// The same for a cell with room for all words.
 struct StoredWords {
     uint32_t *next;
     DEVICE_MEMBER void put(uint32_t word, bool full = true) {

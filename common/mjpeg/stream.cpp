@@ -25,7 +25,7 @@ namespace {
 class SegmentReader {
   public:
     explicit SegmentReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-    size_t left() const { return bytes_.size(); }
+    size_t size() const { return bytes_.size(); }
     int get8() {
         if (bytes_.empty()) invalid("a marker segment is too short");
         const int value = bytes_[0];
@@ -132,10 +132,10 @@ class StreamReader::Parser {
         at_ += length;
         switch (marker) {
             case kDqt:
-                while (segment.left()) read_divisors(segment);
+                while (segment.size()) read_divisors(segment);
                 break;
             case kDht:
-                while (segment.left()) read_huffman(segment);
+                while (segment.size()) read_huffman(segment);
                 break;
             case kDri:
                 restart_interval_ = segment.get16();
@@ -228,7 +228,7 @@ class StreamReader::Parser {
     }
 
     void read_app0(SegmentReader &segment) {
-        if (!segment.skip("JFIF") || segment.left() < 7) return;
+        if (!segment.skip("JFIF") || segment.size() < 7) return;
         s_.metadata.jfif = true;
         segment.get16(), segment.get8();  // version, unit
         s_.metadata.density_num = segment.get16();
@@ -248,12 +248,12 @@ class StreamReader::Parser {
     }
 
     void read_app14(SegmentReader &segment) {
-        if (segment.left() < 12 || std::memcmp(segment.rest().data(), "Adobe", 5) != 0) return;
+        if (segment.size() < 12 || std::memcmp(segment.rest().data(), "Adobe", 5) != 0) return;
         s_.metadata.adobe_transform = segment.rest()[11];
     }
 
     void read_icc_chunk(SegmentReader &segment) {  // ICC.1 B.4
-        if (segment.left() < 2) return;
+        if (segment.size() < 2) return;
         const size_t number = static_cast<size_t>(segment.get8()), count = static_cast<size_t>(segment.get8());
         std::vector<std::span<const uint8_t>> &chunks = s_.metadata.icc_chunks;
         if (chunks.empty()) chunks.resize(count);

@@ -19,7 +19,7 @@ struct LevelReader {
     DEVICE_MEMBER int32_t operator()(int steps) { return *(at += steps); }
 };
 
-constexpr int kSlotWords = 12, kSlotPitch = kSlotWords + 1;  // the bits of most blocks fit a slot
+constexpr int kCellWords = 12, kCellPitch = kCellWords + 1;  // the bits of most blocks fit a cell
 constexpr uint32_t kWindowWords = 768;                       // words of a piece that are joined at a time
 
 // ---- Bits to bytes
@@ -229,7 +229,7 @@ struct BlockSymbols {
     }
 };
 
-// kWindowWords words of the bits of a piece, and the word before them. Bits that fit their slots come from registers;
+// kWindowWords words of the bits of a piece, and the word before them. Bits that fit their cells come from registers;
 // other blocks are coded again.
 template <class Window>
 struct PieceWindow {
@@ -237,7 +237,7 @@ struct PieceWindow {
     const BlockSymbols &symbols;
     uint32_t words;        // of the piece
     uint32_t begin, bits;  // of the thread's block
-    uint32_t slot_words[kSlotWords];
+    uint32_t cell_words[kCellWords];
     const bool several = words >= kWindowWords;  // windows
     // Fills the window with the piece's words from `first` on. With all threads.
     DEVICE_MEMBER void fill(uint32_t first) {
@@ -245,11 +245,11 @@ struct PieceWindow {
         for (uint32_t i = static_cast<uint32_t>(thread_x()); i < count; i += kPieceBlocks) window[i] = 0;
         block_sync();
         const uint32_t shift = begin % 32;
-        if (bits <= kSlotWords * 32 && !several) {
+        if (bits <= kCellWords * 32 && !several) {
             uint32_t last = 0, *to = window + 1 + begin / 32;
             CUDAENC_UNROLL
-            for (uint32_t i = 0; i <= kSlotWords; i++) {
-                const uint32_t next = i < kSlotWords ? slot_words[i] : 0;
+            for (uint32_t i = 0; i <= kCellWords; i++) {
+                const uint32_t next = i < kCellWords ? cell_words[i] : 0;
                 if (32 * i < shift + bits) atomic_or(to + i, funnel_shift_right(next, last, shift));
                 last = next;
             }
@@ -376,21 +376,21 @@ DEVICE uint32_t last_bits(const StoredBits &stored, const PieceBits &piece) {
 DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const StoredBits &stored, const ScanPieces &scan,
                        const PieceMcus &mcus, const uint32_t *codes, const PieceBlock &block, const uint32_t *levels,
                        LeadingZeroRuns runs, int32_t dc_difference) {
-    SHARED(uint32_t, slots, kPieceBlocks *kSlotPitch);  // later the window, and a stage behind it
+    SHARED(uint32_t, cells, kPieceBlocks *kCellPitch);  // later the window, and a stage behind it
     SHARED(uint32_t, bits_before, kPieceBlocks);        // by order: first of the block itself, then of all before it
     constexpr uint32_t kStage = (kWindowWords + 4) / 4 * 4;
-    static_assert(4 * kStage + kStageBytes<BlockTeam> <= 4 * kPieceBlocks * kSlotPitch);
+    static_assert(4 * kStage + kStageBytes<BlockTeam> <= 4 * kPieceBlocks * kCellPitch);
     const int thread = thread_x();
     if (thread >= mcus.count * scan.mcu_blocks) bits_before[thread] = 0;
 
-    // The block's bits, to its slot.
+    // The block's bits, to its cell.
     const int table = scan.component[block.component].table;
     const BlockSymbols symbols{codes + table * 16, opaque_shared(codes + kDcCodeWords + table * 256), levels, runs,
                                dc_difference};
-    uint32_t *slot = opaque_shared(&slots[thread * kSlotPitch]);
+    uint32_t *cell = opaque_shared(&cells[thread * kCellPitch]);
     uint32_t block_bits = 0;
     if (block.coded) {
-        WordWriter<SlotWords<kSlotWords>> bits{{slot, 0}, 0, 0};
+        WordWriter<CellWords<kCellWords>> bits{{cell, 0}, 0, 0};
         symbols.put(bits);
         block_bits = bits.bits;
         bits.words.put(bits.pending, true);
@@ -401,9 +401,9 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sto
     // The bits before each block.
     const BlockSums<uint32_t> sums = block_sums<kPieceBlocks / 32>(bits_before[thread]);
     bits_before[thread] = sums.before;
-    PieceWindow<decltype(slots)> window{slots, symbols, (sums.all + 31) / 32, 0, block_bits, {}};
+    PieceWindow<decltype(cells)> window{cells, symbols, (sums.all + 31) / 32, 0, block_bits, {}};
     CUDAENC_UNROLL
-    for (uint32_t i = 0; i < kSlotWords; i++) window.slot_words[i] = 32 * i < block_bits ? slot[i] : 0;
+    for (uint32_t i = 0; i < kCellWords; i++) window.cell_words[i] = 32 * i < block_bits ? cell[i] : 0;
     if (thread == 0 && !stored.words)
         publish(links.bits + mcus.index, links.serial, mcus.begins_interval ? Published::sum : Published::own,
                 sums.all);
@@ -414,7 +414,7 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sto
 
     // How many bits of the interval come before the piece: asked for late, as earlier pieces may still be coding.
     const uint32_t phase = phase_of(links, mcus, sums.all);
-    write_piece(out, links, scan, mcus, window, phase, sums.all, reinterpret_cast<uint8_t *>(&slots[kStage]));
+    write_piece(out, links, scan, mcus, window, phase, sums.all, reinterpret_cast<uint8_t *>(&cells[kStage]));
     send_group(out, links, scan, mcus);
 }
 

@@ -148,17 +148,17 @@ KERNEL(kSuThreads, bench_su_backward, SuBackwardParams)
     b.zeros[block] = static_cast<uint8_t>(zeros);
 }
 
-constexpr int kSuSlotWords = kSuUnitWords - 1;
-using UnitWriter = WordWriter<SlotWords<kSuSlotWords>>;
+constexpr int kSuCellWords = kSuUnitWords - 1;
+using UnitWriter = WordWriter<CellWords<kSuCellWords>>;
 DEVICE UnitWriter unit_writer(const SuBuffers &b, uint32_t unit) {
     return {{b.codes + uint64_t{unit} * kSuUnitWords, 0}, 0, 0};
 }
 DEVICE void end_unit(const SuBuffers &b, uint32_t unit, UnitWriter &bits) {
     uint32_t count = bits.bits;
     bits.words.put(bits.pending);
-    if (count > kSuSlotWords * 32) {
+    if (count > kSuCellWords * 32) {
         atomic_add(b.longer, 1u);
-        count = kSuSlotWords * 32;
+        count = kSuCellWords * 32;
     }
     b.bits[unit] = count;
 }
