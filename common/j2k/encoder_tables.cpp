@@ -62,22 +62,28 @@ std::vector<RoiBlock> make_roi_blocks(const Params &p, const Geometry &g) {
 
 }  // namespace
 
-Geometry make_encoder_geometry(const Params &p) {
-    Geometry g = make_geometry(p);
+EncoderGeometry make_encoder_geometry(const Params &p) {
+    EncoderGeometry g{make_geometry(p),
+                      {.style = p.style,
+                       .truncatable = p.truncatable,
+                       .frame_steps = p.frame_steps,
+                       .lossy = !p.reversible && !p.rate.target()},
+                      {},
+                      0};
+    g.band_codings.resize(g.precinct_bands.size());
     for (CodeBlock &block : g.blocks) {
         const PrecinctBand &band = g.precinct_bands[block.precinct_band];
         block.planes = static_cast<uint8_t>(block.planes + p.quantisers[band.component][band.band].spare);
-        block.lossy = !p.reversible && !p.rate.target();
         g.max_passes = std::max(g.max_passes, block_coder_traits(p.style).most_passes(block.planes, p.truncatable));
     }
     for (const Packet &packet : g.packets)
         for (uint32_t k = packet.first_band; k < packet.last_band && !packet.layer; k++) {
-            PrecinctBand &band = g.precinct_bands[k];
+            const PrecinctBand &band = g.precinct_bands[k];
             const Quantiser &q = p.quantisers[band.component][band.band];
-            band.weight = q.weight;
-            band.group = std::min<uint32_t>(packet.tile_part, kLimitedTileParts);
-            band.step = static_cast<uint16_t>(p.reversible ? 0 : q.size().told());
-            band.spare = static_cast<uint16_t>(q.spare);
+            g.band_codings[k] = {.weight = q.weight,
+                                 .group = std::min<uint32_t>(packet.tile_part, kLimitedTileParts),
+                                 .step = static_cast<uint16_t>(p.reversible ? 0 : q.size().spqcd()),
+                                 .spare = static_cast<uint16_t>(q.spare)};
         }
     return g;
 }

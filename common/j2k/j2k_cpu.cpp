@@ -65,8 +65,7 @@ class J2kCpuEncoder : public CpuEncoder {
           g_(make_encoder_geometry(params)),
           transform_plan_(make_transform_plan(p_, g_)),
           header_(make_main_header(params, g_.tile_parts)),
-          coding_{.style = params.style, .truncatable = params.truncatable, .frame_steps = params.frame_steps},
-          tier2_(p_, g_, header_, coding_),
+          tier2_(p_, g_, header_),
           budget_(p_, g_, header_.bytes.size()),
           early_stopping_(p_.rate),
           sampled_blocks_(p_.rate.predicts_slopes() ? choose_sampled_blocks(p_, g_) : std::vector<SampledBlock>()),
@@ -82,7 +81,7 @@ class J2kCpuEncoder : public CpuEncoder {
             s.layer_passes.resize(g_.blocks.size() * p_.layers);
             s.layer_bytes.resize(g_.blocks.size() * p_.layers);
             s.tier2 = tier2_.make_buffers();
-            if (!coding_.truncatable) continue;
+            if (!g_.coding.truncatable) continue;
             s.terminations.resize(s.pass_bytes.size());
             s.reductions.resize(s.pass_bytes.size());
             s.hulls.emplace(g_, p_.style, budget_.groups(), are_whole(p_.style, p_.layers));
@@ -110,10 +109,10 @@ class J2kCpuEncoder : public CpuEncoder {
         begin_stage(slot, kTier1);
         const uint64_t boxes = s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         StopSlope stop = budget_.begin(boxes).stop;
-        if (coding_.truncatable && p_.rate.predicts_slopes())
+        if (g_.coding.truncatable && p_.rate.predicts_slopes())
             stop = find_stop_slope(pool(), p_, g_, sampled_blocks_, s.transformed.coefficients.data(),
                                    budget_.codestream(boxes), stop);
-        else if (coding_.truncatable)
+        else if (g_.coding.truncatable)
             stop.slope = early_stopping_.slope(s.number);
         for (bool again = false;;
              stop = next_try(s.allocation.stop, p_.style, p_.frame_steps, p_.step_weights), again = true) {
@@ -121,41 +120,40 @@ class J2kCpuEncoder : public CpuEncoder {
             begin_stage(slot, kRate);
             const bool ahead = !again && budget_.measures_ahead();
             if (ahead) measure_ahead(s, boxes);
-            if (coding_.truncatable) {
+            if (g_.coding.truncatable) {
                 early_stopping_.truncate(g_, budget_.codestream(boxes), s.pass_bytes.data(), s.reductions.data(),
                                          s.coded);
                 s.hulls->find_hulls(pool(), s.coded, s.pass_bytes.data(), s.reductions.data());
             }
             begin_stage(slot, kTier2);
-            if (!coding_.truncatable)
+            if (!g_.coding.truncatable)
                 take_all(s, &CodedBlock::bytes);
             else if (!truncate_blocks(s, boxes, stop, ahead))
                 continue;
             Packets packets = tier2_.assemble_packets(pool(), s.tier2, tier2_blocks(s));
-            if (coding_.truncatable && !truncate_again(s, boxes, packets)) continue;
+            if (g_.coding.truncatable && !truncate_again(s, boxes, packets)) continue;
             early_stopping_.note(s.number, s.allocation.stop);
             return write_packet(s, packets);
         }
     }
 
     void code_blocks(Slot &s, const StopSlope &stop) {
-        const bool ht = coding_.style & kHt;
+        const bool ht = g_.coding.style & kHt;
         std::vector<StopRule> stops(stop.slope && !ht ? g_.blocks.size() : 0);
-        for (size_t b = 0; b < stops.size(); b++)
-            stops[b] = stop_rule(stop, g_.precinct_bands[g_.blocks[b].precinct_band].weight);
+        for (size_t b = 0; b < stops.size(); b++) stops[b] = stop_rule(stop, g_.coding_of(g_.blocks[b]).weight);
         pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
             const std::span<const CodeBlock> blocks{&g_.blocks[first], count};
             const TruncationPoints points = truncation_points(s).from(first * static_cast<size_t>(g_.max_passes));
             if (!ht)
-                j2k::code_blocks(blocks, s.transformed.coefficients.data(), coding_, g_.max_passes, points,
+                j2k::code_blocks(blocks, s.transformed.coefficients.data(), g_.coding, g_.max_passes, points,
                                  s.batches[batch], &s.offsets[first], &s.coded[first],
                                  stop.slope ? &stops[first] : nullptr);
-            else if (coding_.truncatable)
+            else if (g_.coding.truncatable)
                 code_truncatable_ht_blocks(blocks, s.transformed.coefficients.data(), g_.max_passes, points,
                                            s.batches[batch], &s.offsets[first], &s.coded[first],
-                                           ht_rules(blocks, stop).data(), are_whole(coding_.style, p_.layers));
+                                           ht_rules(blocks, stop).data(), are_whole(g_.coding.style, p_.layers));
             else
                 code_ht_blocks(blocks, s.transformed.coefficients.data(), s.batches[batch], &s.offsets[first],
                                &s.coded[first]);
@@ -165,14 +163,13 @@ class J2kCpuEncoder : public CpuEncoder {
     std::vector<HtRule> ht_rules(std::span<const CodeBlock> blocks, const StopSlope &stop) const {
         std::vector<HtRule> rules;
         for (const CodeBlock &b : blocks)
-            rules.push_back(
-                ht_rule(stop, g_.precinct_bands[b.precinct_band], b.planes, static_cast<uint32_t>(g_.blocks.size())));
+            rules.push_back(ht_rule(stop, g_.coding_of(b), b.planes, static_cast<uint32_t>(g_.blocks.size())));
         return rules;
     }
 
     // Of passes that are alternatives, a block has the last one alone. Its codeword may not be there yet.
     void code_chosen(Slot &s) {
-        if (!are_alternatives(coding_.style)) return;
+        if (!are_alternatives(g_.coding.style)) return;
         pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          last = std::min<size_t>(first + batch_blocks_, g_.blocks.size());
@@ -194,7 +191,7 @@ class J2kCpuEncoder : public CpuEncoder {
     }
 
     TruncationPoints truncation_points(Slot &s) const {
-        if (!coding_.truncatable) return {.bytes = s.pass_bytes.data()};
+        if (!g_.coding.truncatable) return {.bytes = s.pass_bytes.data()};
         return {.bytes = s.pass_bytes.data(), .terminations = s.terminations.data(), .reductions = s.reductions.data()};
     }
 
@@ -245,7 +242,7 @@ class J2kCpuEncoder : public CpuEncoder {
         for (;;) {
             const RateRevision next = budget_.revision(boxes, {tier2_.written(packets), s.allocation}, revisions);
             if (next.layer < 0) return true;
-            if (are_alternatives(coding_.style))  // estimates gave way to bytes
+            if (are_alternatives(g_.coding.style))  // estimates gave way to bytes
                 s.hulls->find_hulls(pool(), s.coded, s.pass_bytes.data(), s.reductions.data());
             s.hulls->sum_bytes(s.coded, s.pass_bytes.data(), s.allocation.choice[next.layer]);
             revise_thresholds(s.allocation, s.hulls->bytes_at_or_above(), budget_.groups(), p_.layers, next,
@@ -263,7 +260,7 @@ class J2kCpuEncoder : public CpuEncoder {
     }
     void truncate(Slot &s, size_t b, bool last, bool again) {
         const size_t first = b * static_cast<size_t>(g_.max_passes);
-        const uint32_t group = budget_.groups() > 1 ? g_.precinct_bands[g_.blocks[b].precinct_band].group : 0;
+        const uint32_t group = budget_.groups() > 1 ? g_.coding_of(g_.blocks[b]).group : 0;
         uint8_t *codeword = s.batches[b / batch_blocks_].data() + s.offsets[b];
         const auto byte = [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; };
         const int before = again ? s.layer_passes[(p_.layers - 1) * g_.blocks.size() + b] : 0;
@@ -313,10 +310,9 @@ class J2kCpuEncoder : public CpuEncoder {
     }
 
     const Params p_;
-    const Geometry g_;
+    const EncoderGeometry g_;
     const TransformPlan transform_plan_;
     const MainHeader header_;
-    const BlockCoding coding_;
     const Tier2Cpu tier2_;
     const RateBudget budget_;
     EarlyStopping early_stopping_;

@@ -59,8 +59,8 @@ bool fits_short(const Params &p) {
 }
 
 // Throws Error where it has more than kernels count.
-Geometry make_checked_geometry(const Params &params) {
-    Geometry g = make_encoder_geometry(params);
+EncoderGeometry make_checked_geometry(const Params &params) {
+    EncoderGeometry g = make_encoder_geometry(params);
     constexpr size_t kMost = size_t{1} << 26;
     if (g.block_layers.size() >= kMost || g.packets.size() + g.tile_parts.size() >= kMost)
         throw Error(
@@ -77,19 +77,20 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
           p_(params),
           g_(make_checked_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
-          coding_{.style = params.style, .truncatable = params.truncatable, .frame_steps = params.frame_steps},
-          batch_(tier1_batch(g_.blocks.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, coding_)),
-          room_bytes_(place_rooms(g_.blocks, coding_)),
+          batch_(tier1_batch(g_.blocks.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, g_.coding)),
           budget_(p_, g_, header_.bytes.size()),
           early_stopping_(p_.rate),
           setup_(device_),
           is_short_(fits_short(p_)),
           transform_(device_, make_transform_plan(p_, g_), setup_, slots, is_short_),
-          tier2_(device_, p_, g_, header_, coding_, setup_),
+          tier2_(device_, p_, g_, header_, setup_),
           rate_control_(device_, p_, g_, budget_, tier2_, batch_, is_short_, setup_),
           device_frames_(device_frames) {
         if (p_.rate.error != 0) psnr_.emplace(device_, p_, g_);
         blocks_ = upload_table(device_, setup_, g_.blocks);
+        const std::vector<uint64_t> rooms = place_rooms(g_.blocks, g_.coding);
+        room_begins_ = upload_table(device_, setup_, rooms);
+        rooms_ = {room_begins_.data(), rooms.back()};
         for (int i = 0; i < slots; i++) add_slot(make_slot(slots));
         device_->synchronize(setup_);
     }
@@ -100,7 +101,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         auto slot = std::make_unique<Slot>(device_);
         Slot &s = *slot;
         s.transformed = transform_.make_buffers(setup_);
-        if (coding_.truncatable) rate_control_.allocate_buffers(s.rate);
+        if (g_.coding.truncatable) rate_control_.allocate_buffers(s.rate);
         s.coder = make_block_coder(s, slots);
         s.coded = s.coder->records();
         if (budget_.measures_ahead() && slots <= kForkedFrames) {
@@ -116,23 +117,23 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         if (p_.style & kHt)
             return std::make_unique<HtCoder>(device_,
                                              HtBlocks{.blocks = blocks_.data(),
-                                                      .bands = tier2_.band_table(),
+                                                      .bands = rate_control_.bands(),
                                                       .count = block_count(),
                                                       .most_samples = 1 << (p_.cblk_width_log2 + p_.cblk_height_log2),
                                                       .max_passes = g_.max_passes,
                                                       .truncatable = p_.truncatable,
                                                       .is_short = is_short_,
                                                       .one_plane = is_short_ && has_one_plane()},
-                                             room_bytes_);
+                                             rooms_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
-            return std::make_unique<MqCoder>(device_, batch_, room_bytes_, blocks_.data(), tier2_.band_table(), lanes);
+            return std::make_unique<MqCoder>(device_, batch_, rooms_, blocks_.data(), rate_control_.bands(), lanes);
         return std::make_unique<CiboCoder>(
-            device_, batch_, room_bytes_, blocks_.data(),
+            device_, batch_, rooms_, blocks_.data(),
             CiboTier1::Options{.lanes = lanes,
                                .stop = early_stopping_.by_planes(),
                                .budget = &s.rate.allocation.data()->budget[p_.layers - 1],
-                               .bands = tier2_.band_table()});
+                               .bands = rate_control_.bands()});
     }
 
     void reset(Slot &s) noexcept override {
@@ -149,14 +150,14 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         s.number = frames_++;
         s.has_psnr = false;
         s.revisions.clear();
-        if (coding_.truncatable) *s.rate.begin.data() = budget_.begin(s.box_bytes);
-        if (coding_.truncatable) s.rate.begin.data()->stop.slope = early_stopping_.slope(s.number);
+        if (g_.coding.truncatable) *s.rate.begin.data() = budget_.begin(s.box_bytes);
+        if (g_.coding.truncatable) s.rate.begin.data()->stop.slope = early_stopping_.slope(s.number);
     }
 
     void queue(Slot &s) override {
         upload_.queue(s);
         upload_.queue_layout(s);
-        if (coding_.truncatable && !s.rate.cleared) rate_control_.clear(s.stream, s.rate);
+        if (g_.coding.truncatable && !s.rate.cleared) rate_control_.clear(s.stream, s.rate);
         queue_as_graph(s, s.graph, [this, &s] { queue_stages(s); });
     }
 
@@ -175,14 +176,14 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
 
     void queue_stages(Slot &s) {
         mark(s, kDwt);
-        if (coding_.truncatable) {
+        if (g_.coding.truncatable) {
             fork(s);
             rate_control_.upload(beside(s), s.rate);
         }
         transform_.queue(s.stream, s.transformed, s.device_layout.data(), blocks_.data());
-        if (coding_.truncatable) join(s);
+        if (g_.coding.truncatable) join(s);
         mark(s, kContext);
-        if (coding_.truncatable && p_.rate.predicts_slopes())
+        if (g_.coding.truncatable && p_.rate.predicts_slopes())
             rate_control_.sample(s.stream, s.rate, blocks_.data(), s.transformed.coefficients.data());
         code_from_coefficients(s, false);
     }
@@ -191,7 +192,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
     void code_from_coefficients(Slot &s, bool again) {
         const bool ahead = !again && budget_.measures_ahead();
         s.coder->analyse(s.stream, s.transformed.coefficients.data(),
-                         coding_.truncatable ? &s.rate.allocation.data()->stop : nullptr);
+                         g_.coding.truncatable ? &s.rate.allocation.data()->stop : nullptr);
         if (ahead) fork(s);
         mark(s, kMq);
         s.coder->code(s.stream);  // first, since the rest waits for it
@@ -205,12 +206,12 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
 
     // measured: headers were, ahead.
     void truncate_and_write(Slot &s, bool measured) {
-        if (coding_.truncatable) rate_control_.truncate(s.stream, s.rate, tier2(s), measured);
+        if (g_.coding.truncatable) rate_control_.truncate(s.stream, s.rate, tier2(s), measured);
         write_frame(s);
     }
 
     void write_frame(Slot &s) {
-        if (coding_.truncatable && !has_one_plane())  // else none is coded again
+        if (g_.coding.truncatable && !has_one_plane())  // else none is coded again
             s.coder->code_truncated(s.stream, s.rate.layer_passes.data() + last_layer(),
                                     s.rate.layer_bytes.data() + last_layer());
         mark(s, kTier2);
@@ -228,14 +229,14 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
     }
 
     Tier2Buffers tier2(Slot &s) const {
-        const bool truncatable = coding_.truncatable;
+        const bool truncatable = g_.coding.truncatable;
         return tier2_.parameters(s.tier2, blocks_.data(), s.coded,
                                  truncatable ? s.rate.layer_passes.data() : s.coded.passes,
                                  truncatable ? s.rate.layer_bytes.data() : s.coded.bytes);
     }
 
     void write_codestream(Slot &s) {
-        if (coding_.truncatable)
+        if (g_.coding.truncatable)
             tier2_.write_codestream(s.stream, s.tier2, tier2(s), &s.rate.allocation.data()->stop.step,
                                     rate_control_.note(s.rate));
         else
@@ -244,7 +245,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
 
     // A frame that tier-1 ended at the wrong slope is coded again, one that misses its budgets is truncated again.
     bool go_on(Slot &s) override {
-        if (!coding_.truncatable) return false;
+        if (!g_.coding.truncatable) return false;
         if (psnr_ && !std::exchange(s.has_psnr, true)) truncate_to_psnr(s);
         const StopOutcome stop = RateController::noted(*s.tier2.result.data()).stop;
         if (stopped_too_early(stop, p_.frame_steps) ||
@@ -273,7 +274,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         early_stopping_.note(s.number, RateController::noted(*s.tier2.result.data()).stop);
         const uint64_t bytes = s.tier2.result.data()->bytes;
         if (bytes >
-            s.tier2.codestream.count()) {  // rare: more than the pixels took. Codewords still lie in their slots
+            s.tier2.codestream.count()) {  // rare: more than the pixels took. Codewords still lie in their rooms
             s.graph.graph.reset();
             s.graph_again.graph.reset();
             tier2_.allocate_codestream(s.stream, s.tier2, bytes + bytes / 4);
@@ -320,11 +321,9 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
     size_t last_layer() const { return size_t{layers() - 1} * block_count(); }
 
     const Params p_;
-    Geometry g_;
+    const EncoderGeometry g_;
     const MainHeader header_;
-    const BlockCoding coding_;
     const Tier1Batch batch_;
-    const uint64_t room_bytes_;
     const RateBudget budget_;
     EarlyStopping early_stopping_;
     uint64_t frames_ = 0;  // so far
@@ -336,6 +335,8 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
     const bool device_frames_;
     std::optional<PsnrTarget> psnr_;
     DeviceArray<CodeBlock> blocks_;
+    DeviceArray<uint64_t> room_begins_;
+    CodewordRooms rooms_{};
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ struct Case {
     CudaencFormat format;
     CudaencJ2kOptions options;
     j2k::Params params;
-    j2k::Geometry geometry;
+    j2k::EncoderGeometry geometry;
     Case(Random &random, int longest)
         : format(random_format(random, longest)), options(random_options(random, format, text)) {
         update();

@@ -78,7 +78,9 @@ END_TEST
 // Steps grow with the frame's choice, below twice the session's, in what the header tells: 2^-exponent (1 + mantissa /
 // 2048).
 START_TEST(steps_that_frames_choose) {
-    const auto size = [](uint32_t told) { return std::ldexp(1 + told % 2048 / 2048., -static_cast<int>(told >> 11)); };
+    const auto size = [](uint32_t spqcd) {
+        return std::ldexp(1 + spqcd % 2048 / 2048., -static_cast<int>(spqcd >> 11));
+    };
     for (int depth : {8, 16})
         for (int quality : {1, 2, 5, 50, 100})
             for (int levels : {0, 1, 5, 32}) {
@@ -89,13 +91,13 @@ START_TEST(steps_that_frames_choose) {
                 EXPECT(p.frame_steps);
                 for (const auto &bands : p.quantisers)
                     for (size_t b = 0; b < static_cast<size_t>(3 * levels + 1); b++) {
-                        const uint32_t told = bands[b].size().told();
-                        double before = size(told);
+                        const uint32_t spqcd = bands[b].size().spqcd();
+                        double before = size(spqcd);
                         for (uint32_t step = 1; step < j2k::kFrameSteps; step++) {
-                            const uint32_t frames = j2k::frame_step(told, step);
-                            EXPECT(frames >> 16 == 0 && size(frames) > before && size(frames) < 2 * size(told),
+                            const uint32_t frames = j2k::frame_step(spqcd, step);
+                            EXPECT(frames >> 16 == 0 && size(frames) > before && size(frames) < 2 * size(spqcd),
                                    "depth %d, quality %d, %d levels, sub-band %d: step %u of %04x is %04x", depth,
-                                   quality, levels, static_cast<int>(b), step, told, frames);
+                                   quality, levels, static_cast<int>(b), step, spqcd, frames);
                             before = size(frames);
                         }
                     }
@@ -192,7 +194,7 @@ END_TEST
 START_TEST(capture_resolution_of_jp2) {
     struct {
         uint32_t x[2], y[2];
-        uint8_t unit;  // 0: none is told
+        uint8_t unit;  // 0: none is in the file
         std::string contents;
     } const cases[] = {
         {{300, 1}, {600, 1}, 2, {"\xEA\x60\x00\xFE\x75\x30\x00\xFE\x02\x02", 10}},
@@ -226,9 +228,9 @@ START_TEST(capture_resolution_of_jp2) {
                 const std::vector<uint8_t> packet = encode(make_config(format, "cpu", &log), frame);
                 const std::string expected = std::string("\0\0\0\x1Ares \0\0\0\x12resc", 16) + c.contents,
                                   name = "res ";
-                const bool told = size == exif.size() && !c.contents.empty();
+                const bool scaled = size == exif.size() && !c.contents.empty();
                 const std::string content(packet.begin(), packet.end());
-                EXPECT((content.find(told ? expected : name) != std::string::npos) == told,
+                EXPECT((content.find(scaled ? expected : name) != std::string::npos) == scaled,
                        "%u/%u, unit %d, %zu bytes of EXIF", c.x[0], c.x[1], c.unit, size);
             }
         }

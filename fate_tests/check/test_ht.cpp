@@ -51,7 +51,8 @@ uint32_t make_magnitude(Random &random, int x, int y, int planes, int kind, uint
 struct Batch {
     std::vector<CodeBlock> blocks;
     std::vector<uint32_t> coefficients;
-    uint64_t codewords = 0;
+    std::vector<uint64_t> rooms;  // [block]: where it begins
+    uint64_t codewords = 0;       // bytes
 
     void add(Random &random, int width, int height, int planes, int kind) {
         CodeBlock block{};
@@ -74,7 +75,7 @@ struct Batch {
         block.width = static_cast<uint16_t>(width);
         block.height = static_cast<uint16_t>(height);
         block.planes = static_cast<uint8_t>(std::min(planes + (kind == 7), 31));
-        block.room = codewords;
+        rooms.push_back(codewords);
         codewords += codeword_room(block, {kHt, false});
         blocks.push_back(block);
     }
@@ -128,7 +129,7 @@ void check_on_cpu(const Batch &batch) {
 
 // A weight, and a slope at which about the plane in the middle of 12 is the last that is worth its bytes; 0: none.
 constexpr int kWeight = 7 * kSlopeOctave;
-constexpr uint32_t kTold = 9 << 11 | 1234;  // the session's step
+constexpr uint32_t kSpqcd = 9 << 11 | 1234;  // the session's step
 StopSlope some_slope(Random &random, bool or_none) {
     const int at = kWeight + kStopBase + (random.between(-12, 22) - 4) * kSlopeOctave + random.between(0, 400);
     const bool none = or_none && random.one_in(4);
@@ -136,12 +137,7 @@ StopSlope some_slope(Random &random, bool or_none) {
             .always_includes = 0,
             .step = none || random.one_in(3) ? 0 : static_cast<uint32_t>(random.between(1, kFrameSteps - 1))};
 }
-PrecinctBand make_band() {
-    PrecinctBand band{};
-    band.weight = kWeight;
-    band.step = kTold;
-    return band;
-}
+BandCoding make_band() { return {.weight = kWeight, .group = 0, .step = kSpqcd, .spare = 0}; }
 std::vector<HtRule> rules_of(const Batch &batch, const StopSlope &stop) {
     const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
     std::vector<HtRule> rules;
@@ -205,7 +201,7 @@ void check_samples(const Batch &batch, size_t i, int plane, const std::vector<ui
     const CodeBlock &b = batch.blocks[i];
     HtDecoder decoder;
     const auto samples = decoder.decode(codeword, b.width, b.height);
-    const uint32_t own = 2048 + kTold % 2048, frames = 2048 + frame_step(kTold, stop.step) % 2048;
+    const uint32_t own = 2048 + kSpqcd % 2048, frames = 2048 + frame_step(kSpqcd, stop.step) % 2048;
     for (int y = 0; y < b.height; y++)
         for (int x = 0; x < b.width; x++) {
             const uint32_t
@@ -371,23 +367,25 @@ void check_on_device(const std::shared_ptr<Device> &device, const Batch &batch, 
                                          is_short ? short_coefficients(batch.coefficients) : batch.coefficients),
         bytes(device, count);
     const Guarded<HtCodes> codes(device, std::vector<HtCodes>{kHtCodes});
-    const Guarded<uint8_t> rooms(device, batch.codewords), planes(device, count), passes(device, count);
+    const Guarded<uint64_t> rooms(device, batch.rooms);
+    const Guarded<uint8_t> room_bytes(device, batch.codewords), planes(device, count), passes(device, count);
     HtInput input{.blocks = blocks.data(),
                   .coefficients = coefficients.data(),
                   .codes = codes.data(),
                   .coded = {},
                   .count = count,
                   .is_short = is_short};
-    input.coded.codewords = rooms.data();
+    input.coded.codewords = room_bytes.data();
+    input.coded.rooms = rooms.data();
     input.coded.planes = planes.data();
     input.coded.passes = passes.data();
     input.coded.bytes = bytes.data();
     code_ht_blocks(*device, nullptr, input, most_samples);
     const auto bytes_read = bytes.read("bytes");
-    const auto codewords_read = rooms.read("codewords"), planes_read = planes.read("planes"),
+    const auto codewords_read = room_bytes.read("codewords"), planes_read = planes.read("planes"),
                passes_read = passes.read("passes");
     for (uint32_t i = 0; i < count; i++) {
-        const auto begin = codewords_read.begin() + static_cast<ptrdiff_t>(batch.blocks[i].room);
+        const auto begin = codewords_read.begin() + static_cast<ptrdiff_t>(batch.rooms[i]);
         const std::vector<uint8_t> made(begin, begin + std::min(bytes_read[i], 65536u));
         EXPECT(made.size() == codewords[i].size(), "%s: %zu bytes, on the CPU %zu", batch.describe(i).c_str(),
                made.size(), codewords[i].size());
@@ -458,34 +456,36 @@ START_TEST(truncated_blocks_on_the_device) {
         const Records records(batch, stop);
         const uint32_t count = static_cast<uint32_t>(batch.blocks.size()), points = count * kMaxPlanes;
         const Guarded<CodeBlock> blocks(device, batch.blocks);
-        const Guarded<PrecinctBand> bands(device, std::vector<PrecinctBand>{make_band()});
+        const Guarded<BandCoding> bands(device, std::vector<BandCoding>{make_band()});
         const Guarded<StopSlope> device_stop(device, std::vector<StopSlope>{stop});
         const Guarded<uint32_t> coefficients(device,
                                              one_plane ? short_coefficients(batch.coefficients) : batch.coefficients),
             bytes(device, count), pass_bytes(device, points);
         const Guarded<int32_t> reductions(device, points);
         const Guarded<HtCodes> codes(device, std::vector<HtCodes>{kHtCodes});
-        const Guarded<uint8_t> rooms(device, batch.codewords), planes(device, count), passes(device, count),
+        const Guarded<uint64_t> rooms(device, batch.rooms);
+        const Guarded<uint8_t> room_bytes(device, batch.codewords), planes(device, count), passes(device, count),
             coded_planes(device, count);
         const Guarded<uint32_t> chosen_bytes(device, count);
-        HtTruncatedInput input{.input = {.blocks = blocks.data(),
-                                         .coefficients = coefficients.data(),
-                                         .codes = codes.data(),
-                                         .coded = {},
-                                         .count = count,
-                                         .is_short = one_plane},
+        HtTruncatedInput input{.ht = {.blocks = blocks.data(),
+                                      .coefficients = coefficients.data(),
+                                      .codes = codes.data(),
+                                      .coded = {},
+                                      .count = count,
+                                      .is_short = one_plane},
                                .bands = bands.data(),
                                .stop = device_stop.data(),
                                .chosen = nullptr,
                                .chosen_bytes = chosen_bytes.data(),
                                .coded_planes = coded_planes.data(),
                                .max_passes = kMaxPlanes};
-        input.input.coded.codewords = rooms.data();
-        input.input.coded.planes = planes.data();
-        input.input.coded.passes = passes.data();
-        input.input.coded.bytes = bytes.data();
-        input.input.coded.pass_bytes = pass_bytes.data();
-        input.input.coded.reductions = reductions.data();
+        input.ht.coded.codewords = room_bytes.data();
+        input.ht.coded.rooms = rooms.data();
+        input.ht.coded.planes = planes.data();
+        input.ht.coded.passes = passes.data();
+        input.ht.coded.bytes = bytes.data();
+        input.ht.coded.pass_bytes = pass_bytes.data();
+        input.ht.coded.reductions = reductions.data();
         if (one_plane)
             code_ht_blocks(*device, nullptr, HtOnePlaneInput{input}, side * side);
         else
@@ -512,7 +512,7 @@ START_TEST(truncated_blocks_on_the_device) {
         const Guarded<uint8_t> chosen(device, choice);
         input.chosen = chosen.data();
         code_ht_blocks(*device, nullptr, input, side * side);
-        const auto codewords_read = rooms.read("codewords");
+        const auto codewords_read = room_bytes.read("codewords");
         const auto codewords = truncate(batch, records, choice);
         const auto chosen_bytes_read = chosen_bytes.read("chosen_bytes");
         for (uint32_t i = 0; i < count; i++) {
@@ -520,7 +520,7 @@ START_TEST(truncated_blocks_on_the_device) {
                 EXPECT(chosen_bytes_read[i] == codewords[i].size(), "%s: %u bytes", batch.describe(i).c_str(),
                        chosen_bytes_read[i]);
             EXPECT(std::equal(codewords[i].begin(), codewords[i].end(),
-                              codewords_read.begin() + static_cast<ptrdiff_t>(batch.blocks[i].room)),
+                              codewords_read.begin() + static_cast<ptrdiff_t>(batch.rooms[i])),
                    "%s, %d passes: the codeword", batch.describe(i).c_str(), choice[i]);
         }
     }

@@ -38,6 +38,7 @@ struct Records {
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> bytes, terminations;  // [block * max_passes + pass]
     std::vector<int32_t> reductions;            // the same
+    std::vector<uint64_t> rooms;                // [block]: where it begins in codewords
     std::vector<uint8_t> codewords;
     int groups;  // of budgets
 
@@ -67,7 +68,8 @@ Records::Records(Random &random, const std::shared_ptr<Device> &device)
     set_target(random, device, k);
     blocks = k.geometry.blocks;
     const BlockCoding coding{.style = k.params.style, .truncatable = true};
-    codewords.resize(place_rooms(blocks, coding));
+    rooms = place_rooms(blocks, coding);
+    codewords.resize(rooms.back());
     for (uint8_t &byte : codewords) byte = static_cast<uint8_t>(random.word());
     for (auto *values : {&bytes, &terminations}) values->resize(blocks.size() * max_passes(), 0xA5A5A5A5);
     reductions.resize(bytes.size());
@@ -101,6 +103,8 @@ struct DeviceRecords {
     DeviceRecords(const std::shared_ptr<Device> &device, const Records &r, std::vector<uint32_t> at)
         : blocks(device, r.blocks),
           bands(device, r.k.geometry.precinct_bands),
+          band_codings(device, r.k.geometry.band_codings),
+          rooms(device, r.rooms),
           planes(device, column(r, &CodedBlock::planes)),
           passes(device, column(r, &CodedBlock::passes)),
           always_included(device, column(r, &CodedBlock::always_included)),
@@ -117,6 +121,7 @@ struct DeviceRecords {
           bytes_at_or_above(device, static_cast<size_t>(r.groups) * kSlopes) {
         Tier2Buffers &t2 = rate.t2;
         t2.blocks = blocks.data(), t2.bands = bands.data(), t2.nodes = nodes.data(), t2.layer_sets = layer_sets.data();
+        t2.coded.rooms = rooms.data();
         t2.coded.codewords = codewords.data(), t2.coded.planes = planes.data(), t2.coded.passes = passes.data();
         t2.coded.always_included = always_included.data(), t2.coded.pass_bytes = pass_bytes.data();
         t2.coded.terminations = terminations.data(), t2.coded.reductions = reductions.data();
@@ -124,11 +129,14 @@ struct DeviceRecords {
         t2.block_count = static_cast<uint32_t>(r.blocks.size()), t2.layers = static_cast<uint32_t>(r.layers());
         t2.band_count = static_cast<uint32_t>(r.k.geometry.precinct_bands.size());
         t2.coding = {.style = r.k.params.style, .truncatable = true}, t2.max_passes = r.k.geometry.max_passes;
+        rate.bands = band_codings.data();
         rate.slopes = slopes.data(), rate.bytes_at = bytes_at.data(), rate.bytes_at_or_above = bytes_at_or_above.data();
         rate.groups = static_cast<uint32_t>(r.groups);
     }
     Guarded<CodeBlock> blocks;
     Guarded<PrecinctBand> bands;
+    Guarded<BandCoding> band_codings;
+    Guarded<uint64_t> rooms;
     Guarded<uint8_t> planes, passes, always_included;
     Guarded<uint32_t> pass_bytes, terminations;
     Guarded<int32_t> reductions;
@@ -274,13 +282,13 @@ struct Truncated {
 void truncate_on_host(const Records &r, const HullTable &hulls, const RateAllocation &allocation, bool last, bool again,
                       Truncated &to) {
     for (size_t b = 0; b < r.blocks.size(); b++) {
-        const auto byte = [&](uint32_t i, uint32_t) -> uint8_t & { return to.codewords[r.blocks[b].room + i]; };
+        const auto byte = [&](uint32_t i, uint32_t) -> uint8_t & { return to.codewords[r.rooms[b] + i]; };
         const uint32_t *bytes = r.bytes.data() + b * r.max_passes();
         uint32_t *terminations = to.terminations.data() + b * r.max_passes();
         const size_t last_layer = (r.layers() - 1) * r.blocks.size() + b;
         if (const int before = again ? to.layer_passes[last_layer] : 0)
             swap_termination(r.k.params.style, before, bytes, terminations[before - 1], byte);
-        const uint32_t group = r.groups > 1 ? r.k.geometry.precinct_bands[r.blocks[b].precinct_band].group : 0;
+        const uint32_t group = r.groups > 1 ? r.k.geometry.coding_of(r.blocks[b]).group : 0;
         truncate_block(allocation, group, static_cast<int>(r.layers()), r.k.params.style, r.coded[b].always_included,
                        r.coded[b].passes, hulls.slopes(b), bytes, terminations, last, again, byte,
                        [&](int layer, const LayerEnd &end) {
@@ -370,7 +378,7 @@ START_TEST(sampled_blocks) {
             find_stop_slope(pool(), k.params, k.geometry, sampled, coefficients.data(), budget, begun.stop);
 
         const Guarded<CodeBlock> blocks(device, k.geometry.blocks);
-        const Guarded<PrecinctBand> bands(device, k.geometry.precinct_bands);
+        const Guarded<BandCoding> bands(device, k.geometry.band_codings);
         const Guarded<uint32_t> from(device, coefficients), done(device, std::vector<uint32_t>(1));
         const Guarded<SampledBlock> chosen(device, sampled);
         const Guarded<uint64_t> table(device, std::vector<uint64_t>(3 * kStopBins));
@@ -390,6 +398,7 @@ START_TEST(sampled_blocks) {
                                 .block_count = static_cast<uint32_t>(blocks.count()),
                                 .layers = static_cast<uint32_t>(k.params.layers),
                                 .style = k.params.style,
+                                .lossy = k.geometry.coding.lossy,
                                 .frame_steps = k.params.frame_steps,
                                 .step_weights = k.params.step_weights,
                                 .is_short = false,

@@ -254,7 +254,7 @@ struct Coded {
     Parts parts;
     std::vector<Segment> mq_segments;
 };
-Coded code(const Block &b, const BlockCoding &coding = {}, bool lossy = false, bool reversible = false) {
+Coded code(const Block &b, const BlockCoding &coding = {}, bool reversible = false) {
     Coded coded{};
     coded.coding = coding;
     const uint32_t style = coding.style;
@@ -266,7 +266,7 @@ Coded code(const Block &b, const BlockCoding &coding = {}, bool lossy = false, b
         SequentialCoder coder(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation,
                               style, flags.data(), sink);
         coder.measure(reductions, steps, reversible);
-        const CodedBlock made = coder.code(lossy);
+        const CodedBlock made = coder.code(coding.lossy);
         coded.sampled_steps.assign(steps, steps + coder.steps());
         return made;
     };
@@ -551,7 +551,7 @@ START_TEST(reductions_are_what_passes_reduce) {
         const int width = random.between(1, 32), height = random.between(1, 32), planes = random.between(1, 12);
         const Block block = make_block(random, width, height, planes, _i);
         const bool lossy = random.one_in(2);
-        const Coded coded = code(block, {0, true}, false, !lossy);
+        const Coded coded = code(block, {.truncatable = true}, !lossy);
         const auto error = [&](int passes) {
             BlockDecoder decoder(width, height, block.orientation, coded.bytes.data(), coded.bytes.size(), 0,
                                  coded.pass_bytes);
@@ -810,10 +810,12 @@ struct Batch {
     std::vector<Block> content;
     std::vector<CodeBlock> blocks;
     std::vector<uint32_t> coefficients;
-    uint64_t codewords = 0;
+    std::vector<uint64_t> rooms;  // [block]: where it begins
+    uint64_t codewords = 0;       // bytes
     int max_passes = 0;
 
     void add(Random &random, const Block &b, int planes) {
+        if (blocks.empty()) coding.lossy = random.one_in(2);
         CodeBlock block{};
         coefficients.resize(coefficients.size() + random.below(40), 0x7EADBEEF);  // what lies between blocks
         block.coefficients = coefficients.size();
@@ -827,9 +829,8 @@ struct Batch {
         block.height = static_cast<uint16_t>(b.height);
         block.orientation = static_cast<uint8_t>(b.orientation);
         block.planes = static_cast<uint8_t>(planes);
-        block.lossy = random.one_in(2);
         block.reversible = random.one_in(2);
-        block.room = codewords;
+        rooms.push_back(codewords);
         codewords += room_layout(block, coding).bytes;
         max_passes = std::max(max_passes, coding_passes(planes));
         content.push_back(b);
@@ -868,14 +869,14 @@ void check_cpu(const Batch &batch) {
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
         const CodeBlock &b = batch.blocks[i];
-        const Coded expected = code(batch.content[i], batch.coding, b.lossy, b.reversible);
+        const Coded expected = code(batch.content[i], batch.coding, b.reversible);
         const RoomLayout room = room_layout(b.width, b.height, expected.planes, batch.coding);
         const size_t most = room.bytes - room.symbols;
         std::vector<uint8_t> symbols(most + 64, kUntouched);
         std::vector<uint32_t> symbol_ends(expected.pass_ends.size() + 1, 0xDEADBEEF);
         std::vector<uint64_t> memory(scratch_words(b.width, b.height));
         for (int repeat = 0; repeat < 2; repeat++) {  // in memory as it came, and as the last block left it
-            const CodedBlock made = model_block(batch.coefficients.data(), b, batch.coding.style, symbols.data(),
+            const CodedBlock made = model_block(batch.coefficients.data(), b, batch.coding, symbols.data(),
                                                 symbol_ends.data(), nullptr, {}, memory.data());
             EXPECT(made.planes == expected.planes && made.passes == expected.pass_ends.size(),
                    "block %zu: %d planes, %d passes", i, made.planes, made.passes);
@@ -958,9 +959,11 @@ struct DeviceBlocks {
           all_passes(count * static_cast<size_t>(batch.max_passes)),
           max_passes(batch.max_passes),
           truncatable(batch.coding.truncatable),
+          lossy(batch.coding.lossy),
           has_gaps(batch.coding.style == kBypass),
           blocks(device, batch.blocks),
           coefficients(device, batch.coefficients),
+          rooms(device, batch.rooms),
           codewords(device, size_t{batch.codewords}),
           planes(device, count),
           passes(device, count),
@@ -980,6 +983,7 @@ struct DeviceBlocks {
     Tier1Buffers buffers() const {
         return {.blocks = blocks.data(),
                 .coded = {.codewords = codewords.data(),
+                          .rooms = rooms.data(),
                           .planes = planes.data(),
                           .passes = passes.data(),
                           .bytes = bytes.data(),
@@ -994,7 +998,8 @@ struct DeviceBlocks {
                 .pass_coders = truncatable ? pass_coders.data() : nullptr,
                 .work = work.data(),
                 .count = static_cast<uint32_t>(count),
-                .max_passes = max_passes};
+                .max_passes = max_passes,
+                .lossy = lossy};
     }
     std::vector<uint32_t> work_counts() const {
         const WorkOrder now = work.read("work")[0];
@@ -1003,9 +1008,10 @@ struct DeviceBlocks {
 
     const size_t count, all_passes;
     const int max_passes;
-    const bool truncatable, has_gaps;
+    const bool truncatable, lossy, has_gaps;
     const Guarded<CodeBlock> blocks;
     const Guarded<uint32_t> coefficients;
+    const Guarded<uint64_t> rooms;
     const Guarded<uint8_t> codewords, planes, passes, always_included;
     const Guarded<uint32_t> symbols, bytes, estimated_bytes, order, pass_ends, pass_bytes, terminations, segment_begins;
     const Guarded<int32_t> reductions;
@@ -1025,7 +1031,7 @@ class KernelCheck {
           d_(device, batch),
           t1_(d_.buffers()) {}
 
-    // Context modelling: symbols and raw segments in the codewords, ends of passes.
+    // Context modelling: symbols and raw segments in the rooms, ends of passes.
     void model() {
         for (uint32_t i = 0; i < d_.count; i++) expect_modelled(i);
         model_contexts(*device_, nullptr, shape_, t1_, d_.coefficients.data());
@@ -1064,14 +1070,14 @@ class KernelCheck {
 
   private:
     RoomLayout room_of(uint32_t block) const { return room_layout(batch_.blocks[block], batch_.coding); }
-    ptrdiff_t room_begin(uint32_t block) const { return static_cast<ptrdiff_t>(batch_.blocks[block].room); }
+    ptrdiff_t room_begin(uint32_t block) const { return static_cast<ptrdiff_t>(batch_.rooms[block]); }
     ptrdiff_t first_pass(uint32_t block) const { return static_cast<ptrdiff_t>(block) * d_.max_passes; }
     void put(uint32_t block, uint64_t at, const std::vector<uint8_t> &what) {
         std::copy(what.begin(), what.end(), codewords_.begin() + room_begin(block) + static_cast<ptrdiff_t>(at));
     }
 
     void expect_modelled(uint32_t i) {
-        coded_.push_back(code(batch_.content[i], batch_.coding, batch_.blocks[i].lossy, batch_.blocks[i].reversible));
+        coded_.push_back(code(batch_.content[i], batch_.coding, batch_.blocks[i].reversible));
         const Coded &c = coded_.back();
         put(i, room_of(i).symbols, c.device_symbols);
         put(i, room_of(i).raw, c.parts.raw);
@@ -1174,17 +1180,17 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
     const size_t passes = static_cast<size_t>(batch.max_passes);
     batch.coding.truncatable = true;
+    batch.coding.lossy = false;
     const uint32_t style = batch.coding.style;
-    Geometry geometry{};
+    EncoderGeometry geometry{};
     geometry.max_passes = batch.max_passes;
     for (CodeBlock &b : batch.blocks) {
-        b.lossy = false;
-        b.precinct_band = static_cast<uint32_t>(geometry.precinct_bands.size());
-        PrecinctBand band{};
-        band.weight = random.between(-2 * kSlopeOctave, 2 * kSlopeOctave);
-        geometry.precinct_bands.push_back(band);
+        b.precinct_band = static_cast<uint32_t>(geometry.band_codings.size());
+        geometry.band_codings.push_back(
+            {.weight = random.between(-2 * kSlopeOctave, 2 * kSlopeOctave), .group = 0, .step = 0, .spare = 0});
     }
-    batch.codewords = place_rooms(batch.blocks, batch.coding);
+    batch.rooms = place_rooms(batch.blocks, batch.coding);
+    batch.codewords = batch.rooms.back();
     geometry.blocks = batch.blocks;
     // Where tier-1 stops follows from what all passes take.
     std::vector<Coded> coded;
@@ -1193,7 +1199,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     std::vector<int32_t> all_reductions(count * passes);
     uint64_t total = 0;
     for (uint32_t i = 0; i < count; i++) {
-        coded.push_back(code(batch.content[i], batch.coding, false, batch.blocks[i].reversible));
+        coded.push_back(code(batch.content[i], batch.coding, batch.blocks[i].reversible));
         const Coded &c = coded.back();
         expected.push_back({0, static_cast<uint8_t>(c.planes), static_cast<uint8_t>(c.pass_bytes.size())});
         std::copy(c.pass_bytes.begin(), c.pass_bytes.end(), all_bytes.begin() + static_cast<ptrdiff_t>(i * passes));
@@ -1210,7 +1216,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     stopping.truncate(geometry, budget, all_bytes.data(), all_reductions.data(), expected);
 
     const DeviceBlocks d(device, batch);
-    const Guarded<PrecinctBand> bands(device, geometry.precinct_bands);
+    const Guarded<BandCoding> bands(device, geometry.band_codings);
     const Guarded<uint64_t> device_budget(device, std::vector<uint64_t>{budget});
     options.stop = stopping.by_planes();
     options.bands = bands.data();
@@ -1245,7 +1251,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
         const bool whole = expected[i].passes == c.pass_bytes.size();
         const auto has = [&](const std::vector<uint8_t> &part, uint64_t at, size_t size) {
             return std::equal(part.begin(), part.begin() + static_cast<ptrdiff_t>(size),
-                              codewords_now.begin() + static_cast<ptrdiff_t>(b.room + at));
+                              codewords_now.begin() + static_cast<ptrdiff_t>(batch.rooms[i] + at));
         };
         if (whole) {
             EXPECT(bytes_now[i] == c.bytes.size(), "block %u, %d x %d, style %u: %u bytes, not %zu", i, b.width,
@@ -1373,7 +1379,7 @@ void check_stopped_codewords(const std::shared_ptr<Device> &device, const Batch 
                    style, k, coded[i].passes, coded[i].always_included, ends_made[i * passes + k],
                    terminations_made[i * passes + k], pass_bytes[i * passes + k], terminations[i * passes + k]);
         if (!all) continue;
-        auto mq = codewords.begin() + static_cast<ptrdiff_t>(b.room),
+        auto mq = codewords.begin() + static_cast<ptrdiff_t>(batch.rooms[i]),
              raw = mq + static_cast<ptrdiff_t>(room_layout(b, batch.coding).raw);
         const auto room = mq;
         auto expected = bytes.begin() + offsets[i];
@@ -1406,15 +1412,15 @@ START_TEST(stops_on_the_device) {
                                  random.between(0, kKinds - 1)),
                       14);
         // Sub-bands between whose weights lie some bit-planes, and a slope among these.
-        std::vector<PrecinctBand> bands(4);
-        for (PrecinctBand &band : bands) band.weight = random.between(-4 * kSlopeOctave, 4 * kSlopeOctave);
+        std::vector<BandCoding> bands(4);
+        for (BandCoding &band : bands) band.weight = random.between(-4 * kSlopeOctave, 4 * kSlopeOctave);
         for (CodeBlock &b : batch.blocks) b.precinct_band = static_cast<uint32_t>(random.between(0, 3));
         const StopSlope stop{.slope = static_cast<uint32_t>(kStopBase + random.between(-4, 24) * kSlopeOctave),
                              .always_includes = random.one_in(4) ? 0u : 1u};
 
         const size_t passes = static_cast<size_t>(batch.max_passes);
         const DeviceBlocks d(device, batch);
-        const Guarded<PrecinctBand> device_bands(device, bands);
+        const Guarded<BandCoding> device_bands(device, bands);
         const Guarded<StopSlope> device_stop(device, std::vector<StopSlope>{stop});
         const Tier1Batch shape = device_batch(batch, side / 32, side / 32);
         std::vector<StopRule> rules;
@@ -1433,7 +1439,7 @@ START_TEST(stops_on_the_device) {
             std::vector<uint32_t> ends(passes);
             std::vector<int32_t> reductions(passes);
             const auto model = [&](const StopRule &rule) {
-                return model_block(batch.coefficients.data(), b, batch.coding.style, room.data(), ends.data(),
+                return model_block(batch.coefficients.data(), b, batch.coding, room.data(), ends.data(),
                                    reductions.data(), rule, memory.data());
             };
             const int all = model({}).passes;

@@ -392,11 +392,12 @@ struct CodedPicture {
     std::vector<uint32_t> bytes, pass_bytes;
     std::vector<uint8_t> layer_passes;  // [layer * blocks + block]
     std::vector<uint32_t> layer_bytes;
+    std::vector<uint64_t> rooms;  // [block]: where it begins in codewords
     std::vector<uint8_t> codewords;
 };
 
 // Layers at random, some of them with little or nothing; the last one ends with the codewords.
-void make_layers(Random &random, const Params &p, const Geometry &g, CodedPicture &coded) {
+void make_layers(Random &random, const Params &p, const EncoderGeometry &g, CodedPicture &coded) {
     const size_t blocks = g.blocks.size(), layers = static_cast<size_t>(p.layers);
     coded.layer_passes.assign(blocks * layers, 0);
     coded.layer_bytes.assign(blocks * layers, 0);
@@ -422,26 +423,25 @@ void make_layers(Random &random, const Params &p, const Geometry &g, CodedPictur
     }
 }
 
-BlockCoding coding_of(const Params &p) { return {.style = p.style, .truncatable = p.truncatable}; }
-
-// Planes, lengths and codewords at random, in codewords of their own, many of them with long runs of ones in their
+// Planes, lengths and codewords at random, in rooms of their own, many of them with long runs of ones in their
 // headers.
-CodedPicture make_coded(Random &random, const Params &p, Geometry &g) {
+CodedPicture make_coded(Random &random, const Params &p, const EncoderGeometry &g) {
     CodedPicture coded;
-    coded.codewords.resize(place_rooms(g.blocks, coding_of(p)));
+    coded.rooms = place_rooms(g.blocks, g.coding);
+    coded.codewords.resize(coded.rooms.back());
     for (uint8_t &byte : coded.codewords) byte = static_cast<uint8_t>(random.word());
     const uint32_t rarity = random.one_in(4) ? 1000000 : random.below(8) + 1;
     const bool ones = random.one_in(2);
     for (const CodeBlock &b : g.blocks) {
         const bool included = !random.one_in(rarity);
         const uint32_t longest = static_cast<uint32_t>(room_layout(b, {}).bytes) - 4;
-        const RoomLayout room = room_layout(b, coding_of(p));
+        const RoomLayout room = room_layout(b, g.coding);
 
         uint32_t bytes = random.below(longest + 1) >> random.between(0, 12);
         if (ones) bytes = std::min((1u << random.between(0, 16)) - 1, longest);
         coded.planes.push_back(included ? static_cast<uint8_t>(random.between(1, b.planes)) : 0);
         int passes = coding_passes(coded.planes.back());
-        if (b.lossy && passes > kLastPasses && random.one_in(2)) passes -= kLastPasses;
+        if (g.coding.lossy && passes > kLastPasses && random.one_in(2)) passes -= kLastPasses;
         coded.passes.push_back(static_cast<uint8_t>(passes));
         // Each pass has some bytes; raw ones have little room.
         const uint32_t raw_room = static_cast<uint32_t>(room.bytes - room.raw), all = bytes;
@@ -462,9 +462,9 @@ CodedPicture make_coded(Random &random, const Params &p, Geometry &g) {
 }
 
 // A block's codeword: what its passes have, raw ones from another place.
-std::vector<uint8_t> codeword(const Params &p, const Geometry &g, const CodedPicture &coded, uint32_t b) {
+std::vector<uint8_t> codeword(const Params &p, const EncoderGeometry &g, const CodedPicture &coded, uint32_t b) {
     const CodeBlock &block = g.blocks[b];
-    const uint64_t mq = block.room, raw = mq + room_layout(block, coding_of(p)).raw;
+    const uint64_t mq = coded.rooms[b], raw = mq + room_layout(block, g.coding).raw;
     uint64_t at[2] = {mq, raw};
     std::vector<uint8_t> bytes;
     uint32_t before = 0;
@@ -477,7 +477,7 @@ std::vector<uint8_t> codeword(const Params &p, const Geometry &g, const CodedPic
 }
 
 // The codestream, sequentially.
-std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const CodedPicture &coded) {
+std::vector<uint8_t> assemble_on_host(const Params &p, const EncoderGeometry &g, const CodedPicture &coded) {
     const MainHeader header = make_main_header(p, g.tile_parts);
     std::vector<uint8_t> out = header.bytes;
     const uint32_t layers = static_cast<uint32_t>(p.layers);
@@ -567,7 +567,8 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
 // What tier-2 works on, between guards, and its kernels.
 class DeviceTier2 {
   public:
-    DeviceTier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded)
+    DeviceTier2(const std::shared_ptr<Device> &device, const Params &p, const EncoderGeometry &g,
+                const CodedPicture &coded)
         : device_(device),
           p_(p),
           g_(g),
@@ -651,6 +652,7 @@ class DeviceTier2 {
     Tier2Buffers buffers() const {
         BlockRecords coded_blocks{};
         coded_blocks.codewords = codewords_.data();
+        coded_blocks.rooms = rooms_.data();
         coded_blocks.planes = planes_.data();
         coded_blocks.pass_bytes = pass_bytes_.data();
         return {.blocks = blocks_.data(),
@@ -681,7 +683,7 @@ class DeviceTier2 {
                 .tile_part_count = static_cast<uint32_t>(g_.tile_parts.size()),
                 .sop = p_.sop,
                 .eph = p_.eph,
-                .coding = coding_of(p_),
+                .coding = g_.coding,
                 .max_passes = g_.max_passes};
     }
     size_t raw_words() const {
@@ -692,7 +694,7 @@ class DeviceTier2 {
 
     const std::shared_ptr<Device> device_;
     const Params &p_;
-    const Geometry &g_;
+    const EncoderGeometry &g_;
     const CodedPicture &coded_;
     const size_t count_, packets_, segments_;  // blocks in layers; packets; packets and tile-parts
     const Guarded<CodeBlock> blocks_{device_, g_.blocks};
@@ -700,6 +702,7 @@ class DeviceTier2 {
     const Guarded<Packet> packet_table_{device_, g_.packets};
     const Guarded<TilePart> tile_parts_{device_, g_.tile_parts};
     const Guarded<uint32_t> block_layers_{device_, g_.block_layers};
+    const Guarded<uint64_t> rooms_{device_, coded_.rooms};
     const Guarded<uint8_t> codewords_{device_, coded_.codewords}, planes_{device_, coded_.planes},
         layer_passes_{device_, coded_.layer_passes};
     const Guarded<uint32_t> layer_bytes_{device_, coded_.layer_bytes}, pass_bytes_{device_, coded_.pass_bytes},
@@ -715,15 +718,16 @@ class DeviceTier2 {
 };
 
 // expected: of assemble_on_host().
-void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded,
-                 const std::vector<uint8_t> &expected) {
+void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const EncoderGeometry &g,
+                 const CodedPicture &coded, const std::vector<uint8_t> &expected) {
     const DeviceTier2 tier2(device, p, g, coded);
     tier2.size();
     for (const size_t less : {0, 1}) tier2.expect_codestream(expected, less);
     tier2.expect_no_other_write();
 }
 
-void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded) {
+void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const EncoderGeometry &g,
+                 const CodedPicture &coded) {
     check_tier2(device, p, g, coded, assemble_on_host(p, g, coded));
 }
 
@@ -752,7 +756,7 @@ START_TEST(long_packet_headers_on_the_device) {
         if (repeat % 2) options.cblk_style = CUDAENC_J2K_TERMALL;
         options.layers = repeat == 1 ? 4 : 1;
         const Params params = make_params(make_format(211, 157, 1, 16, false, CUDAENC_COLOR_GRAY), options);
-        Geometry geometry = make_encoder_geometry(params);
+        EncoderGeometry geometry = make_encoder_geometry(params);
         CodedPicture coded = make_coded(random, params, geometry);
         for (size_t i = 0; repeat >= 2 && i < coded.bytes.size();
              i++) {  // nothing but ones, as far as headers have them
@@ -778,7 +782,7 @@ START_TEST(more_packets_than_a_plt_segment_holds) {
     options.precincts = "4x4";
     options.plt = options.sop = 1;
     const Params params = make_params(make_format(475, 475, 1, 8, false, CUDAENC_COLOR_GRAY), options);
-    Geometry geometry = make_encoder_geometry(params);
+    EncoderGeometry geometry = make_encoder_geometry(params);
     EXPECT(geometry.packets.size() > kPltPackets);
     CodedPicture coded = make_coded(random, params, geometry);
     check_tier2(device, params, geometry, coded);

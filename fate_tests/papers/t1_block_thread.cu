@@ -18,10 +18,10 @@ KERNEL(kBlockThreadMost, bench_t1_block_thread, BlockThreadParams)
     if (block >= p.count) return;
     const CodeBlock &b = p.blocks[block];
     const MqState *rows = table;
-    MqSink sink(p.codewords + b.room, p.pass_bytes + static_cast<uint64_t>(block) * p.max_passes, rows, {});
+    MqSink sink(p.codewords + p.rooms[block], p.pass_bytes + static_cast<uint64_t>(block) * p.max_passes, rows, {});
     SequentialCoder<MqSink> coder(p.coefficients + b.coefficients, b.stride, b.width, b.height, b.orientation, 0,
                                   p.flags + static_cast<uint64_t>(block) * p.flags_stride, sink);
-    const CodedBlock coded = coder.code(b.lossy);
+    const CodedBlock coded = coder.code(p.lossy);
     p.planes[block] = coded.planes;
     p.passes[block] = coded.passes;
     p.bytes[block] = sink.finish();

@@ -11,15 +11,17 @@ struct BlockThreadParams {
     static constexpr KernelName kernel{"t1_block_thread", "bench_t1_block_thread"};
     const CodeBlock *blocks;
     const uint32_t *coefficients;
-    uint8_t *codewords;    // CodeBlock::room: the codeword
-    uint16_t *flags;       // [block * flags_stride]: scratch
-    uint8_t *planes;       // [block]
-    uint8_t *passes;       // [block]
-    uint32_t *pass_bytes;  // [block * max_passes + pass]
-    uint32_t *bytes;       // [block]
+    uint8_t *codewords;
+    const uint64_t *rooms;  // [block]: where its codeword begins
+    uint16_t *flags;        // [block * flags_stride]: scratch
+    uint8_t *planes;        // [block]
+    uint8_t *passes;        // [block]
+    uint32_t *pass_bytes;   // [block * max_passes + pass]
+    uint32_t *bytes;        // [block]
     uint32_t flags_stride;
     uint32_t count;
     int32_t max_passes;
+    bool lossy;  // BlockCoding::lossy
 };
 
 }  // namespace cudaenc::j2k

@@ -57,7 +57,7 @@ KERNEL(kContextWarps * 32, bench_t1_context, BitsContextParams)
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     model_small_block<StyleVariant::kAny, KeepAll>(
         p, block_of_warp(), p.style, planes,
-        [&](const OneTile &tile, const CodeBlock &b, int) { return RawBits{tile, p.bits + b.room}; });
+        [&](const OneTile &tile, uint32_t block, int) { return RawBits{tile, p.bits + p.t1.coded.rooms[block]}; });
 }
 
 KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)
@@ -70,7 +70,7 @@ KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)
     if (block >= p.t1.count) return;
     const CodeBlock &b = p.t1.blocks[block];
     const OneTile tile{nullptr};
-    RawSegments<OneTile> segments{tile, words, raw_place(p.t1, b, {p.style, false})};
+    RawSegments<OneTile> segments{tile, words, raw_place(p.t1, block, {p.style, false})};
     uint32_t *ends = p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes;
     const int passes = p.t1.coded.passes[block];
     uint32_t before = 0;  // bits of the segments before
@@ -78,7 +78,7 @@ KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)
         const bool last = pass == passes - 1 || ends_segment(p.style, pass);
         if (!last) continue;
         if (is_raw(p.style, pass)) {
-            const uint8_t *from = p.bits + b.room + before;
+            const uint8_t *from = p.bits + p.t1.coded.rooms[block] + before;
             segments.bits = ends[pass] - before;
             const uint32_t first_bits = ends[first] - before;
             before = ends[pass];

@@ -25,7 +25,7 @@ namespace {
 
 // Quantised coefficients of a frame without tiles, as CodeBlock::coefficients indexes them.
 template <class W>
-std::vector<uint32_t> make_coefficients(const Params &p, const Geometry &g, const CudaencFrame &frame) {
+std::vector<uint32_t> make_coefficients(const Params &p, const EncoderGeometry &g, const CudaencFrame &frame) {
     using Sample = typename W::Sample;
     const int components = static_cast<int>(p.components.size());
     std::vector<Sample> plane[kMaxComponents];
@@ -76,17 +76,19 @@ std::vector<uint32_t> make_coefficients(const Params &p, const Geometry &g, cons
     return coefficients;
 }
 
-// The blocks of several frames in codewords for one coding, and what tier-1 makes of them.
+// The blocks of several frames, with rooms for one coding, and what tier-1 makes of them.
 struct Coded {
     Coded(const std::shared_ptr<Device> &device, Device::Stream stream, std::vector<CodeBlock> all,
           const Tier1Batch &batch)
-        : room_bytes(place_rooms(all, batch.coding)),
+        : rooms(place_rooms(all, batch.coding)),
+          device_rooms(upload_table(device, stream, rooms)),
           blocks(upload_table(device, stream, all)),
-          memory(device, batch, room_bytes) {
+          memory(device, batch, {device_rooms.data(), rooms.back()}) {
         device->synchronize(stream);
     }
     Tier1Buffers buffers() const { return memory.buffers(blocks.data()); }
-    const uint64_t room_bytes;
+    const std::vector<uint64_t> rooms;  // where each begins, and all end
+    const DeviceArray<uint64_t> device_rooms;
     const DeviceArray<CodeBlock> blocks;
     const Tier1Memory memory;
 };
@@ -94,7 +96,7 @@ struct Coded {
 // The blocks of several frames, and the ways to code them.
 class Blocks {
   public:
-    Blocks(std::shared_ptr<Device> device, const Params &p, const Geometry &g,
+    Blocks(std::shared_ptr<Device> device, const Params &p, const EncoderGeometry &g,
            const std::vector<std::vector<uint32_t>> &coefficients, int frames)
         : p_(p),
           g_(g),
@@ -103,9 +105,9 @@ class Blocks {
           other_stream_(device_),
           all_(all_blocks(g, frames)),
           coefficients_(device_, g.samples * frames),
-          coding_{.style = p.style, .truncatable = false},
+          coding_{.style = p.style, .truncatable = false, .lossy = g.coding.lossy},
           product_(device_, stream_, all_, batch(coding_)),
-          plain_(device_, stream_, all_, batch({})),
+          plain_(device_, stream_, all_, batch({.lossy = g.coding.lossy})),
           flags_(device_, all_.size() * flags_stride()) {
         for (auto &event : events_) event = std::make_unique<Event>(device_, true);
         for (int f = 0; f < frames; f++)
@@ -129,7 +131,7 @@ class Blocks {
         return finish();
     }
     double code_by_three_kernels(int lanes) {
-        if (!bits_.count()) bits_ = DeviceArray<uint8_t>(device_, product_.room_bytes);
+        if (!bits_.count()) bits_ = DeviceArray<uint8_t>(device_, product_.rooms.back());
         device_->record(*events_[0], stream_);
         device_->fill(stream_, product_.memory.work.data(), 0, product_.memory.work.bytes());
         device_->launch(stream_, {blocks_for(count(), kContextWarps)}, kContextWarps * 32,
@@ -173,16 +175,16 @@ class Blocks {
     FirstFrame first_frame() {
         const size_t blocks = g_.blocks.size();
         const Tier1Memory &m = measured_->memory;
-        return {download(m.codewords, 0, measured_->room_bytes / (count() / blocks)), download(m.passes, 0, blocks),
+        return {download(m.codewords, 0, measured_->rooms.back() / (count() / blocks)), download(m.passes, 0, blocks),
                 download(m.bytes, 0, blocks)};
     }
     // Blocks that differ.
     size_t compare(const FirstFrame &a, const FirstFrame &b) {
-        const auto blocks = download(measured_->blocks, 0, g_.blocks.size());
+        const auto &rooms = measured_->rooms;
         size_t different = 0;
-        for (size_t i = 0; i < blocks.size(); i++)
+        for (size_t i = 0; i < g_.blocks.size(); i++)
             different += a.bytes[i] != b.bytes[i] || a.passes[i] != b.passes[i] ||
-                         std::memcmp(&a.codewords[blocks[i].room], &b.codewords[blocks[i].room], a.bytes[i]);
+                         std::memcmp(&a.codewords[rooms[i]], &b.codewords[rooms[i]], a.bytes[i]);
         return different;
     }
     // Passes of all blocks.
@@ -200,6 +202,7 @@ class Blocks {
                         BlockThreadParams{.blocks = plain_.blocks.data(),
                                           .coefficients = coefficients_.data(),
                                           .codewords = m.codewords.data(),
+                                          .rooms = m.rooms,
                                           .flags = flags_.data(),
                                           .planes = m.planes.data(),
                                           .passes = m.passes.data(),
@@ -207,16 +210,16 @@ class Blocks {
                                           .bytes = m.bytes.data(),
                                           .flags_stride = flags_stride(),
                                           .count = count(),
-                                          .max_passes = g_.max_passes});
+                                          .max_passes = g_.max_passes,
+                                          .lossy = g_.coding.lossy});
         return finish();
     }
 
     // Blocks that differ between product and baseline, both without a style; and the sums over all blocks.
     size_t compare(uint64_t &symbols, uint64_t &bytes) {
         const size_t per_frame = g_.blocks.size();
-        const uint64_t frame_bytes = product_.room_bytes / (count() / per_frame);
+        const uint64_t frame_bytes = product_.rooms.back() / (count() / per_frame);
         const Tier1Memory &x = product_.memory, &y = plain_.memory;
-        const auto blocks = download(product_.blocks, 0, per_frame);
         size_t different = 0;
         symbols = sum(x.symbols);
         bytes = sum(x.bytes);
@@ -231,7 +234,7 @@ class Blocks {
             const auto coded_passes = both(x.passes, y.passes, first, per_frame);
             const auto ends = both(x.pass_bytes, y.pass_bytes, passes, per_frame * g_.max_passes);
             for (size_t i = 0; i < per_frame; i++) {
-                const size_t at = i * g_.max_passes, room = blocks[i].room;
+                const size_t at = i * g_.max_passes, room = product_.rooms[i];
                 different += sizes.first[i] != sizes.second[i] || coded_planes.first[i] != coded_planes.second[i] ||
                              coded_passes.first[i] != coded_passes.second[i] ||
                              std::memcmp(&codewords.first[room], &codewords.second[room], sizes.first[i]) ||
@@ -267,7 +270,7 @@ class Blocks {
     }
 
   private:
-    static std::vector<CodeBlock> all_blocks(const Geometry &g, int frames) {
+    static std::vector<CodeBlock> all_blocks(const EncoderGeometry &g, int frames) {
         std::vector<CodeBlock> blocks;
         for (int f = 0; f < frames; f++)
             for (CodeBlock b : g.blocks) {
@@ -282,12 +285,10 @@ class Blocks {
     }
     void prepare_planes() {
         if (planes_) return;
-        std::vector<CodeBlock> blocks = all_;
-        for (CodeBlock &b : blocks) b.lossy = false;  // by planes all passes are coded
         const BlockCoding coding{.style = p_.style, .truncatable = true};
-        measured_ = std::make_unique<Coded>(device_, stream_, std::move(blocks), batch(coding));
+        measured_ = std::make_unique<Coded>(device_, stream_, all_, batch(coding));
         budget_ = DeviceArray<uint64_t>(device_, 1);
-        bands_ = upload_table(device_, stream_, g_.precinct_bands);
+        bands_ = upload_table(device_, stream_, g_.band_codings);
         planes_ = std::make_unique<CiboTier1>(device_, batch(coding));
         device_->synchronize(stream_);
     }
@@ -348,7 +349,7 @@ class Blocks {
     }
 
     const Params &p_;
-    const Geometry &g_;
+    const EncoderGeometry &g_;
     const std::shared_ptr<Device> device_;
     Stream stream_, other_stream_;
     const std::vector<CodeBlock> all_;
@@ -357,7 +358,7 @@ class Blocks {
     const Coded product_, plain_;
     DeviceArray<uint16_t> flags_;
     DeviceArray<uint8_t> bits_;
-    DeviceArray<PrecinctBand> bands_;
+    DeviceArray<BandCoding> bands_;
     DeviceArray<uint64_t> budget_;
     std::unique_ptr<Coded> measured_;
     std::unique_ptr<CiboTier1> planes_;
@@ -375,7 +376,7 @@ Spread median_of(int runs, Measure measure) {
 
 // With the case's style against none, each with the lanes a warp that suit it best.
 bool compare_styles(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c, int quality,
-                    const Params &params, const Geometry &geometry,
+                    const Params &params, const EncoderGeometry &geometry,
                     const std::vector<std::vector<uint32_t>> &coefficients, const std::vector<int> &frame_counts,
                     int runs, Json &json) {
     std::printf("  %6s %24s %32s\n", "", "no style", "with the style");
@@ -445,7 +446,7 @@ bool compare_styles(const std::shared_ptr<Device> &device, const Picture &pictur
 // By bit-planes, one kernel after the other or overlapping, with and without compaction, against all planes at once;
 // and with early stops, where the budget is kLossyBitsPerPixel. Each with the lanes a warp that suit it best.
 bool compare_planes(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c, int quality,
-                    const Params &params, const Geometry &geometry,
+                    const Params &params, const EncoderGeometry &geometry,
                     const std::vector<std::vector<uint32_t>> &coefficients, const std::vector<int> &frame_counts,
                     int runs, Json &json) {
     constexpr int kForms = 8;
@@ -519,7 +520,7 @@ bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture
     if (!c.lossless) config.j2k.quality = quality ? quality : find_quality(config, frames, c.target_bytes());
     config.j2k.cblk_style = c.style;
     const Params params = make_params(config.format, config.j2k);
-    const Geometry geometry = make_encoder_geometry(params);
+    const EncoderGeometry geometry = make_encoder_geometry(params);
     std::vector<std::vector<uint32_t>> coefficients(static_cast<size_t>(most));
     parallel(most, [&](int i) {
         coefficients[static_cast<size_t>(i)] =

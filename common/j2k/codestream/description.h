@@ -38,7 +38,7 @@ struct ComponentCoding {
 // A step, or with reversible transforms its exponent alone: epsilon_b, and mu_b of 11 bits (A.6.4).
 struct StepSize {
     int exponent, mantissa;
-    uint32_t told() const { return static_cast<uint32_t>(exponent << 11 | mantissa); }
+    uint32_t spqcd() const { return static_cast<uint32_t>(exponent << 11 | mantissa); }
     bool operator==(const StepSize &) const = default;
 };
 

@@ -245,12 +245,8 @@ class Builder {
                                 .columns = x.blocks(),
                                 .rows = y.blocks(),
                                 .nodes = g_.tag_tree_nodes,
-                                .weight = 0,
-                                .group = 0,
                                 .component = static_cast<uint16_t>(c),
-                                .band = static_cast<uint16_t>(index),
-                                .step = 0,
-                                .spare = 0};
+                                .band = static_cast<uint16_t>(index)};
         for (int level = 0; level < tag_tree_levels(band.columns, band.rows); level++)
             g_.tag_tree_nodes += tag_tree_columns(band.columns, level) * tag_tree_columns(band.rows, level);
 
@@ -261,7 +257,6 @@ class Builder {
                 g_.blocks.push_back({.coefficients = all.coefficients +
                                                      static_cast<uint64_t>((y.block_begin(j) - all.extent.y0) * stride +
                                                                            x.block_begin(i) - all.extent.x0),
-                                     .room = 0,
                                      .stride = stride,
                                      .precinct_band = static_cast<uint32_t>(g_.precinct_bands.size()),
                                      .width = static_cast<uint16_t>(x.block_end(i) - x.block_begin(i)),
@@ -270,7 +265,6 @@ class Builder {
                                      .y = static_cast<uint16_t>(j),
                                      .orientation = static_cast<uint8_t>(o),
                                      .planes = static_cast<uint8_t>(planes),
-                                     .lossy = false,
                                      .reversible = coding.reversible});
         g_.precinct_bands.push_back(band);
     }

@@ -19,7 +19,6 @@ struct Geometry {
     std::vector<TilePart> tile_parts;
     uint64_t samples, ll_odd, ll_even;  // values in the arrays that members of TileComponent with these names index
     uint32_t tag_tree_nodes;
-    int max_passes;       // coding passes that a block can have
     int widest, highest;  // tile-component, in samples
 };
 

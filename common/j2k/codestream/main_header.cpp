@@ -65,7 +65,7 @@ void put_coc(Bytes &out, size_t component, const ComponentCoding &coding) {  // 
 }
 
 // A.6.4 and A.6.5: QCD for the first component, QCC for each that differs from it.
-void put_quantisation(Bytes &out, const Description &p, size_t component, std::vector<ToldStep> &steps) {
+void put_quantisation(Bytes &out, const Description &p, size_t component, std::vector<SpqcdField> &steps) {
     const Quantisation &bands = p.quantisation[component];
     const bool reversible = p.of_component(component).reversible;
     begin_segment(out, component ? kQcc : kQcd, 3 + (component ? 1 : 0) + bands.steps.size() * (reversible ? 1 : 2));
@@ -75,8 +75,8 @@ void put_quantisation(Bytes &out, const Description &p, size_t component, std::v
         if (reversible) {
             out.put8(step.exponent << 3);
         } else {
-            steps.push_back({static_cast<uint32_t>(out.data.size()), step.told()});
-            out.put16(step.told());
+            steps.push_back({static_cast<uint32_t>(out.data.size()), step.spqcd()});
+            out.put16(step.spqcd());
         }
 }
 

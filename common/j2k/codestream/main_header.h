@@ -10,9 +10,9 @@
 namespace cudaenc::j2k {
 
 struct MainHeader {
-    std::vector<uint8_t> bytes;   // SOC to the end of the main header, lengths of tile-parts zero
-    uint32_t tlm = 0;             // where the first TLM marker segment begins; 0: there is none
-    std::vector<ToldStep> steps;  // of transforms that are not reversible
+    std::vector<uint8_t> bytes;     // SOC to the end of the main header, lengths of tile-parts zero
+    uint32_t tlm = 0;               // where the first TLM marker segment begins; 0: there is none
+    std::vector<SpqcdField> steps;  // of transforms that are not reversible
 };
 // tile_parts: Geometry::tile_parts. Marker segments of tiles are no part of it.
 MainHeader make_main_header(const Description &description, std::span<const TilePart> tile_parts);

@@ -66,14 +66,12 @@ CUDAENC_HD SubBand sub_band(const TileComponent &t, int levels, int resolution, 
 // A code-block: a rectangle of a sub-band, in the order of the codestream.
 struct CodeBlock {
     uint64_t coefficients;   // index of its first one
-    uint64_t room;           // where its codeword room begins: see place_rooms()
     uint32_t stride;         // values from a row to the next
     uint32_t precinct_band;  // index in Geometry::precinct_bands
     uint16_t width, height;
     uint16_t x, y;  // column and row among the code-blocks of its PrecinctBand
     uint8_t orientation;
     uint8_t planes;  // M_b
-    bool lossy;      // its last passes are coded only if they are worth their bits: worth_coding()
     bool reversible;
 };
 
@@ -85,11 +83,7 @@ struct PrecinctBand {
     uint32_t first_block;      // its blocks are consecutive, in raster order
     uint32_t columns, rows;    // of code-blocks
     uint32_t nodes;            // where its tag-tree nodes begin
-    int32_t weight;            // log2_code() of what a squared step weighs in the picture's squared error
-    uint32_t group;            // its tile-part, up to kLimitedTileParts
     uint16_t component, band;  // band: band_index()
-    uint16_t step;             // as QCD tells it, see step.h; 0 where reversible
-    uint16_t spare;            // Quantiser::spare
 };
 
 // A layer of a precinct. A block layer is a code-block's part of a packet, of its header and of its codewords. Block
@@ -114,9 +108,9 @@ struct TilePart {
 constexpr int kLimitedTileParts = 3;
 constexpr int kMaxTileParts = 255;  // of a tile, T.800 A.4.2
 
-// Where the main header tells a step, in bytes, and which.
-struct ToldStep {
-    uint32_t at, told;
+// A step in the main header: where its bytes are, and StepSize::spqcd().
+struct SpqcdField {
+    uint32_t at, spqcd;
 };
 
 // Levels of a tag tree over columns x rows leaves.

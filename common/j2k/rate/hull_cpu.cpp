@@ -5,7 +5,7 @@
 
 namespace cudaenc::j2k {
 
-HullTable::HullTable(const Geometry &geometry, uint32_t style, int groups, bool whole)
+HullTable::HullTable(const EncoderGeometry &geometry, uint32_t style, int groups, bool whole)
     : g_(geometry),
       style_(style),
       groups_(groups),
@@ -20,7 +20,7 @@ void HullTable::find_hulls(ThreadPool &pool, std::span<const CodedBlock> coded, 
         convex_hull({.coded = coded[b],
                      .bytes = bytes + b * max_passes,
                      .reductions = reductions + b * max_passes,
-                     .weight = g_.precinct_bands[g_.blocks[b].precinct_band].weight,
+                     .weight = g_.coding_of(g_.blocks[b]).weight,
                      .style = style_,
                      .number = static_cast<uint32_t>(b),
                      .samples = g_.blocks[b].width * g_.blocks[b].height,
@@ -34,8 +34,7 @@ void HullTable::sum_bytes(std::span<const CodedBlock> coded, const uint32_t *byt
     std::fill(bytes_at_or_above_.begin(), bytes_at_or_above_.end(), 0u);
     for (size_t b = 0; b < coded.size(); b++) {
         uint32_t *bytes_at_or_above =
-            bytes_at_or_above_.data() +
-            (groups_ > 1 ? size_t{g_.precinct_bands[g_.blocks[b].precinct_band].group} * kSlopes : 0);
+            bytes_at_or_above_.data() + (groups_ > 1 ? size_t{g_.coding_of(g_.blocks[b]).group} * kSlopes : 0);
         for_each_truncation_point(slopes(b), coded[b].always_included, coded[b].passes,
                                   bytes + b * static_cast<size_t>(g_.max_passes), choice,
                                   [&](uint32_t slope, uint32_t more) { bytes_at_or_above[slope] += more; });

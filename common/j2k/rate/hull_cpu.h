@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../../thread_pool.h"
-#include "../codestream/geometry.h"
+#include "../t1/encoder_geometry.h"
 #include "hull.h"
 
 namespace cudaenc::j2k {
@@ -14,7 +14,7 @@ namespace cudaenc::j2k {
 class HullTable {
   public:
     // groups: see allocate(); whole: see are_whole().
-    HullTable(const Geometry &geometry, uint32_t style, int groups, bool whole);
+    HullTable(const EncoderGeometry &geometry, uint32_t style, int groups, bool whole);
 
     // bytes, reductions: [block * max_passes + pass], see TruncationPoints.
     void find_hulls(ThreadPool &pool, std::span<const CodedBlock> coded, const uint32_t *bytes,
@@ -29,7 +29,7 @@ class HullTable {
     const uint32_t *bytes_at_or_above() const { return bytes_at_or_above_.data(); }
 
   private:
-    const Geometry &g_;
+    const EncoderGeometry &g_;
     const uint32_t style_;
     const int groups_;
     const bool whole_;

@@ -193,11 +193,11 @@ CUDAENC_HD bool is_nearly_exact(int slope, const StepWeights &weights) {
     return slope < slope_of_steps(weights.exact, 0, 0);
 }
 // The rule of a sampled block at one of the sums. band: its own; blocks: of the frame.
-CUDAENC_HD HtRule sampled_rule(const StepWeights &weights, int plane, const PrecinctBand &band, uint32_t blocks) {
+CUDAENC_HD HtRule sampled_rule(const StepWeights &weights, int plane, const BandCoding &band, uint32_t blocks) {
     HtRule rule;
     rule.stop.base = band.weight + kStopBase - slope_of_steps(weights.finest, plane, 0);
     rule.step.lowest_plane = band.spare;
-    rule.one = blocks >= kManyHtBlocks;
+    rule.one_plane = blocks >= kManyHtBlocks;
     return rule;
 }
 // The steps at which `room` is met, by interpolation between logarithms. bytes(plane): of the sums, falling.

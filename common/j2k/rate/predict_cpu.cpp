@@ -186,7 +186,7 @@ static void sample_alternatives(const BlockWidths &widths, uint32_t scale, uint3
 
 // add(plane, bytes): what the block takes with the session's steps, by slopes of a plane.
 template <class Add>
-static void sample_frame_steps(const BlockWidths &widths, uint32_t scale, uint32_t quads, const PrecinctBand &band,
+static void sample_frame_steps(const BlockWidths &widths, uint32_t scale, uint32_t quads, const BandCoding &band,
                                const StepWeights &weights, uint32_t blocks, const Add &add) {
     std::array<HtCounts, kMaxPlanes> from{};
     HtWidths above{};
@@ -207,7 +207,7 @@ static void sample_frame_steps(const BlockWidths &widths, uint32_t scale, uint32
     }
 }
 
-StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const Geometry &g,
+StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const EncoderGeometry &g,
                           std::span<const SampledBlock> sampled_blocks, const uint32_t *coefficients, uint64_t budget,
                           const StopSlope &stop) {
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), style = params.style;
@@ -225,16 +225,15 @@ StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const Geometry
         for (const SampledBlock &sample : own) {
             const CodeBlock &b = g.blocks[sample.block];
             const SampleLimit limit = sample_limit(budget, blocks, b.width * b.height);
-            const int weight = g.precinct_bands[b.precinct_band].weight;
+            const BandCoding &band = g.coding_of(b);
             if (are_alternatives(style)) {
                 const BlockWidths widths = count_widths(coefficients, b, sample.runs);
                 const uint32_t quads = quads_of(b.width, b.height), scale = sample.runs.scale;
                 const auto add = [&](size_t at, uint32_t more) { table[at] += uint64_t{more} * sample.blocks; };
                 if (params.frame_steps)
-                    sample_frame_steps(widths, scale, quads, g.precinct_bands[b.precinct_band], params.step_weights,
-                                       blocks, add);
+                    sample_frame_steps(widths, scale, quads, band, params.step_weights, blocks, add);
                 else
-                    sample_alternatives(widths, scale, quads, weight, limit, add);
+                    sample_alternatives(widths, scale, quads, band.weight, limit, add);
                 continue;
             }
             const SampledSteps seen = sample_block(coefficients, b, limit, memory.get());
@@ -242,13 +241,13 @@ StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const Geometry
             for (int i = 0; i < seen.count; i++) {
                 const SampledStep &step = seen.steps[i];
                 const int plane = plane_of_step(seen.planes, i);
-                if (!step.is_worth_coding(plane, is_propagation(i), b.lossy)) break;
+                if (!step.is_worth_coding(plane, is_propagation(i), g.coding.lossy)) break;
                 bits += step.bits(i, style);
                 const uint32_t bytes = step_bytes(bits);
-                lowest = std::min(lowest, step.bin(i, plane, weight, b.reversible));
+                lowest = std::min(lowest, step.bin(i, plane, band.weight, b.reversible));
                 const uint64_t more = uint64_t{bytes - before} * sample.blocks;
                 table[lowest] += more;
-                if (step.is_held_back(lowest, plane, weight, b.reversible)) held_back[lowest] += more;
+                if (step.is_held_back(lowest, plane, band.weight, b.reversible)) held_back[lowest] += more;
                 alike[lowest] += likeness_bytes(step.bits_of_likeness(), sample.blocks);
                 before = bytes;
             }

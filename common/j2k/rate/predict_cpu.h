@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "../../thread_pool.h"
-#include "../codestream/geometry.h"
 #include "../params.h"
+#include "../t1/encoder_geometry.h"
 #include "predict.h"
 
 namespace cudaenc::j2k {
@@ -26,7 +26,7 @@ SampledSteps sample_block(const uint32_t *coefficients, const CodeBlock &block, 
 std::vector<SampledBlock> choose_sampled_blocks(const Params &params, const Geometry &geometry);
 
 // The slope at which tier-1 stops, from a frame's sampled blocks; 0: all is needed. budget: in bytes.
-StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const Geometry &geometry,
+StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const EncoderGeometry &geometry,
                           std::span<const SampledBlock> sampled_blocks, const uint32_t *coefficients, uint64_t budget,
                           const StopSlope &stop);
 

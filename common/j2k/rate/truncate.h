@@ -19,18 +19,18 @@ CUDAENC_HD int passes_at_or_above(const HullSlopes<const uint16_t> &slopes, int 
 // ... of the points that may be taken. pass_bytes: [pass].
 CUDAENC_HD int passes_at_or_above(const HullSlopes<const uint16_t> &slopes, int always_included, int passes,
                                   uint32_t threshold, const uint32_t *pass_bytes, const TruncationChoice &choice) {
-    int some = passes_at_or_above(slopes, always_included, passes, max_of(threshold, choice.all_from));
-    if (threshold >= choice.all_from) return some;
-    for (int pass = max_of(some, always_included - 1); pass < passes; pass++) {
+    int kept = passes_at_or_above(slopes, always_included, passes, max_of(threshold, choice.all_from));
+    if (threshold >= choice.all_from) return kept;
+    for (int pass = max_of(kept, always_included - 1); pass < passes; pass++) {
         if (!slopes[pass]) continue;
-        const uint32_t more = pass_bytes[pass] - (some ? pass_bytes[some - 1] : 0);
+        const uint32_t more = pass_bytes[pass] - (kept ? pass_bytes[kept - 1] : 0);
         if (slopes[pass] < threshold || !choice.takes(slopes[pass], more)) break;
-        some = pass + 1;
+        kept = pass + 1;
     }
-    return some;
+    return kept;
 }
 
-// Of the bytes of some passes, those of MQ segments; 0 where the last segment is raw.
+// Of the bytes of so many passes, those of MQ segments; 0 where the last segment is raw.
 CUDAENC_HD uint32_t mq_bytes_of(uint32_t style, int passes, uint32_t bytes, const uint32_t *pass_bytes) {
     uint32_t mq = 0;
     bool raw = false;
@@ -82,29 +82,29 @@ CUDAENC_HD void truncate_block(const RateAllocation &allocation, uint32_t group,
     if (last && all) swap_termination(style, all, pass_bytes, terminations[all - 1], byte);
     // Bytes that suffice to decode some passes, up to the segment's end at most. They do not end with 0xFF, since what
     // follows in the packet would make a marker of it.
-    const auto enough = [&](int some) {
-        if (some == all) return bytes;
-        const uint32_t ending = terminations[some - 1] & 0xFF;
-        uint32_t count = min_of(pass_bytes[some - 1] + (ending ? 5 - ending : 0), bytes);
-        for (int pass = some - 1; pass < all - 1; pass++)
+    const auto enough = [&](int kept) {
+        if (kept == all) return bytes;
+        const uint32_t ending = terminations[kept - 1] & 0xFF;
+        uint32_t count = min_of(pass_bytes[kept - 1] + (ending ? 5 - ending : 0), bytes);
+        for (int pass = kept - 1; pass < all - 1; pass++)
             if (ends_segment(style, pass)) {
                 count = min_of(count, pass_bytes[pass]);
                 break;
             }
         // Where nothing is to be terminated, the last byte is the segment's, and not 0xFF.
-        const uint32_t mq = ending ? mq_bytes_of(style, some, count, pass_bytes) : 0;
+        const uint32_t mq = ending ? mq_bytes_of(style, kept, count, pass_bytes) : 0;
         if (!mq) return count;
         const uint8_t end = count > first_of_termination ? termination_byte(count - 1) : byte(mq - 1, count - 1);
         return end == 0xFF ? count - 1 : count;
     };
     LayerEnd end{0, 0};
     for (int layer = 0; layer < layers; layer++) {
-        int some = layer < layers - 1 ? min_of(passes_of(layer), all) : all;
-        if (some > end.passes) {
-            const uint32_t count = max_of(enough(some), end.bytes);
+        int kept = layer < layers - 1 ? min_of(passes_of(layer), all) : all;
+        if (kept > end.passes) {
+            const uint32_t count = max_of(enough(kept), end.bytes);
             // Passes that need no byte more are in the layer too.
-            while (some < all && enough(some + 1) <= count) some++;
-            end = {static_cast<uint8_t>(some), count};
+            while (kept < all && enough(kept + 1) <= count) kept++;
+            end = {static_cast<uint8_t>(kept), count};
         }
         body(layer, end);
     }

@@ -10,13 +10,10 @@ uint32_t codeword_room(const CodeBlock &b, const BlockCoding &coding) {
                                           : room_layout(b, coding).bytes;
 }
 
-uint64_t place_rooms(std::span<CodeBlock> blocks, const BlockCoding &coding) {
-    uint64_t bytes = 0;
-    for (CodeBlock &b : blocks) {
-        b.room = bytes;
-        bytes += codeword_room(b, coding);
-    }
-    return bytes;
+std::vector<uint64_t> place_rooms(std::span<const CodeBlock> blocks, const BlockCoding &coding) {
+    std::vector<uint64_t> begins{0};
+    for (const CodeBlock &b : blocks) begins.push_back(begins.back() + codeword_room(b, coding));
+    return begins;
 }
 
 }  // namespace cudaenc::j2k

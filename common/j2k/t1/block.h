@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "../codestream/tables.h"
 #include "styles.h"
@@ -20,6 +21,15 @@ struct BlockCoding {
     uint32_t style = 0;        // of code-blocks: Style
     bool truncatable = false;  // passes are measured, so that rate allocation can truncate codewords
     bool frame_steps = false;  // frames choose their quantiser steps: see step.h
+    bool lossy = false;        // a block's last passes are coded only if they are worth their bits: worth_coding()
+};
+
+// How the blocks of a sub-band in one precinct are coded.
+struct BandCoding {
+    int32_t weight;  // log2_code() of what a squared step weighs in the picture's squared error
+    uint32_t group;  // of blocks that share budgets: its tile-part, up to kLimitedTileParts
+    uint16_t step;   // as QCD has it, see step.h; 0 where reversible
+    uint16_t spare;  // Quantiser::spare
 };
 
 // What passes of a record are. Those of the MQ coder follow each other, a clean-up and then three a bit-plane. Those of
@@ -33,7 +43,7 @@ CUDAENC_HD constexpr int kind_of_pass(uint32_t style, int pass) {
 }
 // What a packet header tells of a block with `passes` of its record: how many it has, and how many bit-planes are
 // missing above those that it codes. planes: of the record; most: CodeBlock::planes.
-CUDAENC_HD constexpr int told_passes(uint32_t style, int passes) {
+CUDAENC_HD constexpr int signalled_passes(uint32_t style, int passes) {
     return are_alternatives(style) ? min_of(passes, 1) : passes;
 }
 CUDAENC_HD constexpr int missing_planes(uint32_t style, int most, int planes, int passes) {
@@ -68,7 +78,8 @@ struct TruncationPoints {
 // The records of a batch of blocks on a device: arrays of [block], or of [block * max_passes + pass], which is [pass]
 // here. nullptr: the coder has none.
 struct BlockRecords {
-    uint8_t *codewords;         // at CodeBlock::room
+    uint8_t *codewords;
+    const uint64_t *rooms;      // [block]: where its room in these begins, see place_rooms()
     uint8_t *planes;            // [block]: as CodedBlock has this and the next four
     uint8_t *passes;            // [block]
     uint32_t *bytes;            // [block]
@@ -78,6 +89,8 @@ struct BlockRecords {
     uint32_t *terminations;     // [pass]: this and the next of truncatable blocks
     int32_t *reductions;        // [pass]: not of passes that are always included
     uint32_t *segment_begins;   // [pass]: where the MQ segment that ends there begins; nullptr: one behind the other
+
+    CUDAENC_HD uint8_t *room(uint32_t block) const { return codewords + rooms[block]; }
 };
 
 // How a codeword ends at a truncation point: its bytes, and the last of them, which differ from those of a codeword
@@ -136,7 +149,7 @@ CUDAENC_HD RoomLayout room_layout(const CodeBlock &b, const BlockCoding &coding)
 
 // Bytes that a block's codeword, and what a device keeps in its place, take at most, by any coder.
 uint32_t codeword_room(const CodeBlock &block, const BlockCoding &coding);
-// Gives each block its room, one behind the other. Returns the bytes of all.
-uint64_t place_rooms(std::span<CodeBlock> blocks, const BlockCoding &coding);
+// Gives each block its room, one behind the other. Returns where they begin, and where the last one ends.
+std::vector<uint64_t> place_rooms(std::span<const CodeBlock> blocks, const BlockCoding &coding);
 
 }  // namespace cudaenc::j2k

@@ -72,9 +72,9 @@ struct RunLength {
 template <class Word>
 CUDAENC_HD RunLength<Word> run_length(Word members, Word becoming, const Around<Word> &before,
                                       const Around<Word> &in_pass, const Around<Word> &now) {
-    const Word quiet = members & ~(now.w | now.e | now.nw | now.ne | now.sw | now.se | now.s | before.n |
-                                   (in_pass.n & kFirstRows<Word>));
-    Word run = quiet & quiet >> 1;
+    const Word isolated = members & ~(now.w | now.e | now.nw | now.ne | now.sw | now.se | now.s | before.n |
+                                      (in_pass.n & kFirstRows<Word>));
+    Word run = isolated & isolated >> 1;
     run &= run >> 2;
     run &= kFirstRows<Word>;
     Word seen = becoming;  // in the column so far

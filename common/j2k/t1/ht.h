@@ -7,6 +7,7 @@
 
 #include "../../hd.h"
 #include "../codestream/tables.h"
+#include "block.h"
 #include "ht_codes.h"
 #include "step.h"
 #include "stop.h"
@@ -52,7 +53,7 @@ CUDAENC_HD int predicted_exponent(uint32_t rho, const QuadNeighbours &n) {
     return rho & (rho - 1) ? max_of(most - 1, 1) : 1;
 }
 
-// A quad's U, which bounds its exponents, u = U - kappa, and its HtCode. codes: HtCodes::entries of the row.
+// A quad's U, the most that its exponents may be, u = U - kappa, and its HtCode. codes: HtCodes::entries of the row.
 struct QuadCode {
     int U, u;
     uint32_t entry;
@@ -77,12 +78,12 @@ struct CodeBits {
     }
 };
 
-// Clause 7.3.6, U-VLC: a u of 0 to 32.
-CUDAENC_HD CodeBits excess_prefix(int u) {
+// Clause 7.3.6, U-VLC: the codewords of u_pfx and u_sfx, for a u of 0 to 32.
+CUDAENC_HD CodeBits u_pfx_code(int u) {
     const int kind = min_of(u, 5);  // 0: nothing; 1: 1; 2: 01; 3 and 4: 001; above: 000
     return {0x044210u >> 4 * kind & 7, 0x333210 >> 4 * kind & 7};
 }
-CUDAENC_HD CodeBits excess_suffix(int u) {
+CUDAENC_HD CodeBits u_sfx_code(int u) {
     return {static_cast<uint32_t>(u > 4 ? u - 5 : u > 2 ? u - 3 : 0), u > 4 ? 5 : u > 2 ? 1 : 0};
 }
 
@@ -91,21 +92,21 @@ CUDAENC_HD CodeBits pair_code(bool first_row, const QuadCode &first, const QuadC
     const auto word = [](uint32_t entry) { return CodeBits{entry & 127, static_cast<int>(entry >> 7 & 7)}; };
     const CodeBits words = word(first.entry).then(word(second.entry));
     int a = first.u, b = second.u;
-    // Where both have one in the first row, the MEL event says whether both exceed 2.
+    // Where both have one in the first row, the MEL event says whether both are above 2.
     if (first_row && a > 2 && b > 2)
         a -= 2, b -= 2;
     else if (first_row && a > 2 && b > 0)
-        return words.then(excess_prefix(a)).then({static_cast<uint32_t>(b - 1), 1}).then(excess_suffix(a));
-    return words.then(excess_prefix(a)).then(excess_prefix(b)).then(excess_suffix(a)).then(excess_suffix(b));
+        return words.then(u_pfx_code(a)).then({static_cast<uint32_t>(b - 1), 1}).then(u_sfx_code(a));
+    return words.then(u_pfx_code(a)).then(u_pfx_code(b)).then(u_sfx_code(a)).then(u_sfx_code(b));
 }
 
 // Clause 7.3.3, MEL: an adaptive run-length code of events that are mostly 0. See mel_entry().
 // Sink: put(bits, count), first bit lowest. entries: HtCodes::mel.
 class MelCoder {
   public:
-    CUDAENC_HD void zeros(uint32_t count) { position_ += count; }
+    CUDAENC_HD void put_zeros(uint32_t count) { position_ += count; }
     template <class Sink>
-    CUDAENC_HD void one(const uint32_t *entries, Sink &sink) {
+    CUDAENC_HD void put_one(const uint32_t *entries, Sink &sink) {
         const uint32_t entry = end_run(entries, sink);
         sink.put(entry & 63, static_cast<int>(entry >> 6 & 7));
         position_ = entry >> 13;
@@ -117,7 +118,7 @@ class MelCoder {
     }
 
   private:
-    // Tells the full runs. Returns the entry of where it ends.
+    // Writes the full runs. Returns the entry of where it ends.
     template <class Sink>
     CUDAENC_HD uint32_t end_run(const uint32_t *entries, Sink &sink) {
         for (; position_ >= kMelEnd; position_ -= kMelEnd - kMelRepeated) sink.put(1, 1);
@@ -185,10 +186,10 @@ struct HtCounts {
 
     // a, b, c, d: a quad's magnitudes, from the plane on.
     CUDAENC_HD void add(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-        const uint32_t all = a | b | c | d, some = uint32_t{a != 0} + (b != 0) + (c != 0) + (d != 0);
-        samples += some;
+        const uint32_t all = a | b | c | d, significant = uint32_t{a != 0} + (b != 0) + (c != 0) + (d != 0);
+        samples += significant;
         quads += all != 0;
-        magnitude += some * static_cast<uint32_t>(bit_width(all));
+        magnitude += significant * static_cast<uint32_t>(bit_width(all));
     }
     // In 1/256. all_quads: of the block.
     CUDAENC_HD uint32_t bits(uint32_t all_quads) const {
@@ -260,7 +261,7 @@ struct HtRule {
     StopRule stop;
     StepRatio step;
     int tried = kRefinedLevel;  // the level from which on planes are tried
-    bool one = false;           // it is one plane
+    bool one_plane = false;     // one is tried
     CUDAENC_HD int lowest_plane() const { return plane_from(tried); }
     // Of most blocks.
     CUDAENC_HD int likeliest_plane() const { return plane_from(kRefinedLevel); }
@@ -274,7 +275,7 @@ struct HtRule {
     }
 };
 // planes: of the sub-band; blocks: of the frame.
-CUDAENC_HD HtRule ht_rule(const StopSlope &stop, const PrecinctBand &band, int planes, uint32_t blocks) {
+CUDAENC_HD HtRule ht_rule(const StopSlope &stop, const BandCoding &band, int planes, uint32_t blocks) {
     HtRule rule{stop_rule(stop, band.weight), step_ratio(band.step, stop.step, planes, band.spare),
                 band.step ? kRefinedLevel : kTriedLevel, band.step && blocks >= kManyHtBlocks};
     if (stop.slope) rule.stop.base += rule.step.weight();
@@ -310,10 +311,10 @@ CUDAENC_HD uint32_t ht_energy(uint32_t magnitude) {
 struct HtTriedCounts {
     HtCounts from[kHtTried];
     uint32_t energy = 0;  // where one plane is tried: what ht_energy() makes of each sample
-    // a, b, c, d: a quad's magnitudes, from the lowest plane on. one: see HtRule.
-    CUDAENC_HD void add(uint32_t a, uint32_t b, uint32_t c, uint32_t d, bool one = false) {
+    // a, b, c, d: a quad's magnitudes, from the lowest plane on. one_plane: see HtRule.
+    CUDAENC_HD void add(uint32_t a, uint32_t b, uint32_t c, uint32_t d, bool one_plane = false) {
         from[0].add(a, b, c, d);
-        if (one) {
+        if (one_plane) {
             energy += ht_energy(a) + ht_energy(b) + ht_energy(c) + ht_energy(d);
             return;
         }
@@ -380,7 +381,7 @@ CUDAENC_HD HtTrial ht_one_plane(const HtRule &rule, int planes, uint32_t all_qua
 }
 // Of a block with so many bit-planes.
 CUDAENC_HD HtTrial ht_trial(const HtRule &rule, int planes, uint32_t all_quads, const HtTriedCounts &counts) {
-    if (rule.one) return ht_one_plane(rule, planes, all_quads, counts);
+    if (rule.one_plane) return ht_one_plane(rule, planes, all_quads, counts);
     HtTrial t{};
     t.lowest = rule.lowest_plane();
     t.highest = min_of(t.lowest + kHtTried - 1, planes - 1);

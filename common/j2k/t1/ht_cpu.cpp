@@ -157,10 +157,10 @@ CUDAENC_CLONES void predict_first_quads(QuadRow &row, int quads, const uint16_t 
     predict<true>(row, quads, states, states);
 }
 
-// The U-VLC bits of two quads that are not in the first row, by their excesses.
-class ExcessCodes {
+// The U-VLC bits of two quads that are not in the first row, by their u.
+class UvlcCodes {
   public:
-    ExcessCodes() {
+    UvlcCodes() {
         for (int a = 0; a <= kMost; a++)
             for (int b = 0; b <= kMost; b++) {
                 const CodeBits code = pair_code(false, {0, a, 0}, {0, b, 0});
@@ -173,7 +173,7 @@ class ExcessCodes {
     static constexpr int kMost = 32;
     uint32_t codes_[kMost + 1][kMost + 1];
 };
-const ExcessCodes kExcessCodes;
+const UvlcCodes kUvlcCodes;
 
 class HtBlockCoder {
   public:
@@ -232,7 +232,7 @@ class HtBlockCoder {
     void skip_row(int width, int row) {
         const int quads = (width + 1) / 2;
         std::fill_n(states_[row & 1] + 1, quads + 1, uint16_t{0});
-        mel_.zeros(static_cast<uint32_t>(quads));
+        mel_.put_zeros(static_cast<uint32_t>(quads));
     }
 
     // Codes a row of quads.
@@ -258,7 +258,7 @@ class HtBlockCoder {
                     return CodeBits{entry & 127, static_cast<int>(entry >> 7 & 7)};
                 };
                 const CodeBits code =
-                    word(pair[0].entry).then(word(pair[1].entry)).then(kExcessCodes.of(pair[0].u, pair[1].u));
+                    word(pair[0].entry).then(word(pair[1].entry)).then(kUvlcCodes.of(pair[0].u, pair[1].u));
                 vlc_.put(code.bits, code.count);
             }
         }
@@ -293,9 +293,9 @@ class HtBlockCoder {
     }
     void put_event(bool one) {
         if (one)
-            mel_.one(kHtCodes.mel, mel_bits_);
+            mel_.put_one(kHtCodes.mel, mel_bits_);
         else
-            mel_.zeros(1);
+            mel_.put_zeros(1);
     }
 
     // Joins the three bit-streams.

@@ -225,11 +225,12 @@ struct PassPolicy {
 
 // Returns how many passes are coded.
 CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block, int planes,
-                                uint32_t style, uint8_t *symbols, uint32_t *symbol_ends, int32_t *reductions,
+                                const BlockCoding &coding, uint8_t *symbols, uint32_t *symbol_ends, int32_t *reductions,
                                 const StopRule &stop) {
     if (stop.skip(0, planes - 1)) return 0;
     slice(words, coefficients, block, planes);
     uint8_t *at = symbols;
+    const uint32_t style = coding.style;
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
     const PassPolicy policy{.words = words,
                             .block = block,
@@ -240,7 +241,7 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
     for (int pass = 0; pass < passes; pass++) {
         const Word *bits = words.layer(kNegative + 1 + (pass + 2) / 3);
         const bool raw = is_raw(style, pass);
-        if (pass == without_last && block.lossy && !worth_coding(count_last_passes(words, bits))) return pass;
+        if (pass == without_last && coding.lossy && !worth_coding(count_last_passes(words, bits))) return pass;
         const int kind = pass_kind(pass), plane = planes - 1 - (pass + 2) / 3;
         if (policy.ends_before(pass, plane, bits)) return pass;
         if (kind == kCleanUp) policy.measure(pass, plane, bits);
@@ -270,20 +271,21 @@ uint32_t symbols_filled_up(const uint32_t *ends, int passes, uint32_t style, int
 
 }  // namespace
 
-CodedBlock model_block(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *symbols,
-                       uint32_t *symbol_ends, int32_t *reductions, const StopRule &stop, uint64_t *memory) {
+CodedBlock model_block(const uint32_t *coefficients, const CodeBlock &block, const BlockCoding &coding,
+                       uint8_t *symbols, uint32_t *symbol_ends, int32_t *reductions, const StopRule &stop,
+                       uint64_t *memory) {
     CodedBlock made{};
     coefficients += block.coefficients;
     with_words(memory, coefficients, block, [&](const Words &words, int planes) {
         const int passes =
-            model_passes(words, coefficients, block, planes, style, symbols, symbol_ends, reductions, stop);
+            model_passes(words, coefficients, block, planes, coding, symbols, symbol_ends, reductions, stop);
         const int always_included = stop.always_included_passes(planes);
         made = {.bytes = 0,
                 .planes = static_cast<uint8_t>(passes ? planes : 0),
                 .passes = static_cast<uint8_t>(passes),
                 .always_included = static_cast<uint8_t>(always_included),
                 .estimated_bytes =
-                    estimated_codeword_bytes(symbols_filled_up(symbol_ends, passes, style, always_included))};
+                    estimated_codeword_bytes(symbols_filled_up(symbol_ends, passes, coding.style, always_included))};
     });
     return made;
 }

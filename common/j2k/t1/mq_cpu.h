@@ -67,7 +67,7 @@ class Codeword {
     }
 
     // Symbols until there is something else to do, which reach() does.
-    uint32_t left() const {
+    uint32_t symbols_ahead() const {
         const uint32_t granule = knows_passes() ? 1 : kPassGranule;
         const uint32_t end = (symbol_ends_[pass_] + granule - 1) / granule * granule;
         return std::min(end, count_) - at_;

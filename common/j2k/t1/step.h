@@ -17,12 +17,12 @@ struct StepWeights {
     int32_t exact;   // of those below which most samples are exact once they are rounded
 };
 
-// A step as QCD and QCC tell it (T.800 A.6.4): its exponent, and a mantissa of 11 bits. told: of the session; its
-// exponent is not 0.
-CUDAENC_HD uint32_t frame_step(uint32_t told, uint32_t step) {
-    const uint32_t mantissa = 2048 + (told & 2047),
+// A step as QCD and QCC have it, SPqcd (T.800 A.6.4): its exponent, and a mantissa of 11 bits. spqcd: of the session;
+// its exponent is not 0.
+CUDAENC_HD uint32_t frame_step(uint32_t spqcd, uint32_t step) {
+    const uint32_t mantissa = 2048 + (spqcd & 2047),
                    more = (mantissa * exp2_code(static_cast<int>(step * kSlopeOctave / kFrameSteps)) + 16384) >> 15;
-    return more < 4096 ? (told & ~2047u) + more - 2048 : (told & ~2047u) - 2048 + (more + 1) / 2 - 2048;
+    return more < 4096 ? (spqcd & ~2047u) + more - 2048 : (spqcd & ~2047u) - 2048 + (more + 1) / 2 - 2048;
 }
 
 // What makes magnitudes of the frame's steps of those of the session's. Both have as many bit-planes in a sub-band,
@@ -45,12 +45,12 @@ struct StepRatio {
     CUDAENC_HD int weight() const { return log2_code(square) - 12 * kSlopeOctave; }
 };
 // planes: of the sub-band; spare: of these the lowest ones, which no frame has.
-CUDAENC_HD StepRatio step_ratio(uint32_t told, uint32_t step, int planes, int spare) {
+CUDAENC_HD StepRatio step_ratio(uint32_t spqcd, uint32_t step, int planes, int spare) {
     StepRatio r;
     r.lowest_plane = spare;
     r.most = (1u << planes) - 1;
     if (!step) return r;
-    const uint32_t own = 2048 + (told & 2047), frames = 2048 + (frame_step(told, step) & 2047),
+    const uint32_t own = 2048 + (spqcd & 2047), frames = 2048 + (frame_step(spqcd, step) & 2047),
                    inverse = (frames << 12) / own;
     r.ratio = (own << 20) / frames << 4;
     r.square = inverse * inverse >> 12;

@@ -52,7 +52,7 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
             const TruncationPoints own = points.from(next * static_cast<size_t>(max_passes));
             uint8_t *symbols = lane.room + room_layout(b, coding).symbols;
             const CodedBlock &made = coded[next] =
-                model_block(coefficients, b, coding.style, symbols, lane.symbol_ends, own.reductions,
+                model_block(coefficients, b, coding, symbols, lane.symbol_ends, own.reductions,
                             stops ? stops[next] : StopRule(), memory.get());
             offsets[next] = 0;
             lane.block = next++;
@@ -73,15 +73,16 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
     if (!take(*lane)) return;
     if (take(*other))
         for (;;) {
-            encode(lane->codeword, other->codeword, std::min(lane->codeword.left(), other->codeword.left()));
-            if (lane->codeword.left()) std::swap(lane, other);
+            encode(lane->codeword, other->codeword,
+                   std::min(lane->codeword.symbols_ahead(), other->codeword.symbols_ahead()));
+            if (lane->codeword.symbols_ahead()) std::swap(lane, other);
             if (!lane->codeword.reach()) continue;
             finish(*lane);
             if (take(*lane)) continue;
             lane = other;
             break;
         }
-    do encode(lane->codeword, lane->codeword.left());
+    do encode(lane->codeword, lane->codeword.symbols_ahead());
     while (!lane->codeword.reach());
     finish(*lane);
 }

@@ -15,8 +15,9 @@ namespace cudaenc::j2k {
 // symbols: as many as room_layout() has room for; symbol_ends[pass]: how many up to the end of the pass. reductions:
 // [pass]; nullptr: passes are not measured. coefficients: as quantise() makes them; block.coefficients counts from
 // their first. memory: of scratch_words() words. Returns planes, passes and estimated bytes.
-CodedBlock model_block(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *symbols,
-                       uint32_t *symbol_ends, int32_t *reductions, const StopRule &stop, uint64_t *memory);
+CodedBlock model_block(const uint32_t *coefficients, const CodeBlock &block, const BlockCoding &coding,
+                       uint8_t *symbols, uint32_t *symbol_ends, int32_t *reductions, const StopRule &stop,
+                       uint64_t *memory);
 
 // Codes blocks. Appends the codeword segments of blocks[i] to `bytes`, at offsets[i]; of truncatable blocks with
 // kTerminationSlack bytes behind each. points: of the first block on; stops: [block], nullptr: none.

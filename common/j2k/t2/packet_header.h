@@ -104,7 +104,7 @@ template <class Sink>
 CUDAENC_HD void put_block_header(Sink &sink, const PrecinctBand &band, const TagNode *nodes, uint32_t x, uint32_t y,
                                  const LayerEnds &block, uint32_t layer, uint32_t empty_before, uint32_t style,
                                  const uint32_t *pass_bytes) {
-    const auto passes_before = [&](uint32_t l) { return told_passes(style, block.passes_before(l)); };
+    const auto passes_before = [&](uint32_t l) { return signalled_passes(style, block.passes_before(l)); };
     const int before = passes_before(layer), passes = passes_before(layer + 1) - before;
     if (before) {
         sink.put(passes != 0, 1);

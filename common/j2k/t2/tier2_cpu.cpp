@@ -16,10 +16,10 @@ void Tier2Cpu::build_tag_trees(Buffers &buffers, const Tier2Blocks &blocks) cons
         for (uint32_t i = 0; i < band.columns * band.rows; i++) {
             const uint32_t b = band.first_block + i;
             const LayerEnds block = layers_of(blocks, b);
-            leaves[i] = tag_leaf(
-                block.first(layers),
-                missing_planes(coding_.style, g_.blocks[b].planes, blocks.coded[b].planes, block.passes_before(layers)),
-                i);
+            leaves[i] = tag_leaf(block.first(layers),
+                                 missing_planes(g_.coding.style, g_.blocks[b].planes, blocks.coded[b].planes,
+                                                block.passes_before(layers)),
+                                 i);
             for (uint32_t layer = 0; layer < layers; layer++)
                 if (block.adds(layer)) set.add(layer);
         }
@@ -112,8 +112,8 @@ void Tier2Cpu::write_codestream(ThreadPool &pool, const Tier2Blocks &blocks, con
                                 std::span<const uint8_t> filler, uint32_t frame_step,
                                 const std::function<const uint8_t *(uint32_t)> &codeword, uint8_t *out) const {
     std::copy(filler.begin(), filler.end(), std::copy(header_.bytes.begin(), header_.bytes.end(), out));
-    for (size_t i = 0; coding_.frame_steps && i < header_.steps.size(); i++)
-        put_be16(out + header_.steps[i].at, j2k::frame_step(header_.steps[i].told, frame_step));
+    for (size_t i = 0; g_.coding.frame_steps && i < header_.steps.size(); i++)
+        put_be16(out + header_.steps[i].at, j2k::frame_step(header_.steps[i].spqcd, frame_step));
     pool.for_each(g_.tile_parts.size(), [&](size_t t) {
         const TilePart &part = g_.tile_parts[t];
         uint8_t *at = out + filler.size() + packets.part_at[t];

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "../../thread_pool.h"
-#include "../codestream/geometry.h"
 #include "../codestream/main_header.h"
+#include "../t1/encoder_geometry.h"
 #include "packet_header.h"
 
 namespace cudaenc::j2k {
@@ -68,9 +68,8 @@ class Tier2Cpu {
     };
 
     // What it refers to lives longer.
-    Tier2Cpu(const Description &description, const Geometry &geometry, const MainHeader &header,
-             const BlockCoding &coding)
-        : d_(description), g_(geometry), header_(header), coding_(coding) {}
+    Tier2Cpu(const Description &description, const EncoderGeometry &geometry, const MainHeader &header)
+        : d_(description), g_(geometry), header_(header) {}
     Buffers make_buffers() const {
         return {.layer_sets = std::vector<LayerSet>(g_.precinct_bands.size()),
                 .nodes = std::vector<TagNode>(g_.tag_tree_nodes)};
@@ -99,9 +98,8 @@ class Tier2Cpu {
     std::vector<uint8_t> packet_header(const Buffers &buffers, const Tier2Blocks &blocks, const Packet &packet) const;
 
     const Description &d_;
-    const Geometry &g_;
+    const EncoderGeometry &g_;
     const MainHeader &header_;
-    const BlockCoding &coding_;
 };
 
 }  // namespace cudaenc::j2k

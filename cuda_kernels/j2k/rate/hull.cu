@@ -24,23 +24,22 @@ KERNEL(kHullThreads, j2k_rate_hull, HullParams)
     const uint64_t first = rate.first_pass(block);
     CUDAENC_NO_UNROLL
     for (int from = first_point & ~3; from < min_of(passes, kStagedPasses); from += 4) {
-        uint32_t some_bytes[4];
-        int32_t some_reductions[4];
+        uint32_t loaded_bytes[4];
+        int32_t loaded_reductions[4];
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
             const uint64_t at = first + min_of(from + i, passes - 1);
-            some_bytes[i] = rate.t2.coded.pass_bytes[at];
-            some_reductions[i] = rate.t2.coded.reductions[at];
+            loaded_bytes[i] = rate.t2.coded.pass_bytes[at];
+            loaded_reductions[i] = rate.t2.coded.reductions[at];
         }
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
-            staged_bytes[thread * kStagedPitch + from + i] = some_bytes[i];
-            staged_reductions[thread * kStagedPitch + from + i] = some_reductions[i];
+            staged_bytes[thread * kStagedPitch + from + i] = loaded_bytes[i];
+            staged_reductions[thread * kStagedPitch + from + i] = loaded_reductions[i];
         }
     }
     if (!passes) return;
     const CodeBlock &code_block = rate.t2.blocks[block];
-    const PrecinctBand &band = rate.t2.bands[code_block.precinct_band];
     const uint32_t *bytes = staged ? &staged_bytes[thread * kStagedPitch] : rate.t2.coded.pass_bytes + first;
     const int32_t *reductions = staged ? &staged_reductions[thread * kStagedPitch] : rate.t2.coded.reductions + first;
     const HullSlopes<uint16_t> own = rate.slopes_of(block),
@@ -51,13 +50,13 @@ KERNEL(kHullThreads, j2k_rate_hull, HullParams)
                            .always_included = static_cast<uint8_t>(included)},
                  .bytes = bytes,
                  .reductions = reductions,
-                 .weight = band.weight,
+                 .weight = rate.bands[code_block.precinct_band].weight,
                  .style = rate.t2.coding.style,
                  .number = block,
                  .samples = code_block.width * code_block.height,
                  .whole = are_whole(rate.t2.coding.style, static_cast<int>(rate.t2.layers))},
                 slopes);
-    uint32_t *bytes_at = rate.bytes_at + rate.group_of(band) * kSlopes;
+    uint32_t *bytes_at = rate.bytes_at + rate.group_of(code_block.precinct_band) * kSlopes;
     for_each_truncation_point({slopes.first, slopes.stride}, included, passes, bytes,
                               p.choice ? *p.choice : TruncationChoice{},
                               [&](uint32_t slope, uint32_t more) { atomic_add(&bytes_at[slope], more); });

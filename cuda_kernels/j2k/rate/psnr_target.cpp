@@ -3,7 +3,7 @@
 
 namespace cudaenc::j2k {
 
-PsnrTarget::PsnrTarget(std::shared_ptr<Device> device, const Params &params, const Geometry &geometry)
+PsnrTarget::PsnrTarget(std::shared_ptr<Device> device, const Params &params, const EncoderGeometry &geometry)
     : device_(std::move(device)),
       params_(params),
       geometry_(geometry),

@@ -14,7 +14,7 @@ namespace cudaenc::j2k {
 class PsnrTarget {
   public:
     // params and geometry live longer.
-    PsnrTarget(std::shared_ptr<Device> device, const Params &params, const Geometry &geometry);
+    PsnrTarget(std::shared_ptr<Device> device, const Params &params, const EncoderGeometry &geometry);
 
     // The threshold at which a frame has its PSNR. Waits for the stream. coefficients, coded: in device memory.
     // layouts: of the samples that were coded, of each component, in device memory or the host's.
@@ -29,7 +29,7 @@ class PsnrTarget {
     const Geometry &geometry_;
     ThreadPool threads_;
     HullTable hulls_;
-    // Copies, as the CPU's codewords have them.
+    // Copies in the host's memory.
     std::vector<uint32_t> coefficients_, decoded_, pass_bytes_;
     std::vector<int32_t> reductions_;
     std::vector<uint8_t> planes_, passes_;

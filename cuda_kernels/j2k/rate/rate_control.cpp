@@ -8,7 +8,7 @@
 
 namespace cudaenc::j2k {
 
-RateController::RateController(std::shared_ptr<Device> device, const Params &params, const Geometry &geometry,
+RateController::RateController(std::shared_ptr<Device> device, const Params &params, const EncoderGeometry &geometry,
                                const RateBudget &budget, const Tier2 &tier2, const Tier1Batch &batch, bool is_short,
                                Device::Stream setup)
     : device_(std::move(device)),
@@ -18,7 +18,8 @@ RateController::RateController(std::shared_ptr<Device> device, const Params &par
       tier2_(tier2),
       tiles_x_(batch.tiles_x),
       tiles_y_(batch.tiles_y),
-      is_short_(is_short) {
+      is_short_(is_short),
+      bands_(upload_table(device_, setup, geometry.band_codings)) {
     if (params_.rate.predicts_slopes())
         sampled_blocks_ = upload_table(device_, setup, choose_sampled_blocks(params_, geometry_));
 }
@@ -54,7 +55,7 @@ void RateController::sample(Device::Stream stream, const Buffers &b, const CodeB
                             const uint32_t *coefficients) const {
     const uint32_t count = static_cast<uint32_t>(sampled_blocks_.count());
     const SampleInput input{.blocks = blocks,
-                            .bands = tier2_.band_table(),
+                            .bands = bands_.data(),
                             .coefficients = coefficients,
                             .sampled_blocks = sampled_blocks_.data(),
                             .table = b.sample_table.data(),
@@ -66,6 +67,7 @@ void RateController::sample(Device::Stream stream, const Buffers &b, const CodeB
                             .block_count = static_cast<uint32_t>(geometry_.blocks.size()),
                             .layers = static_cast<uint32_t>(params_.layers),
                             .style = params_.style,
+                            .lossy = geometry_.coding.lossy,
                             .frame_steps = params_.frame_steps,
                             .step_weights = params_.step_weights,
                             .is_short = is_short_,
@@ -82,6 +84,7 @@ void RateController::sample(Device::Stream stream, const Buffers &b, const CodeB
 
 RateBuffers RateController::rate(const Buffers &b, const Tier2Buffers &t2) const {
     return {.t2 = t2,
+            .bands = bands_.data(),
             .slopes = b.slopes.data(),
             .bytes_at = b.bytes_at.data(),
             .bytes_at_or_above = b.bytes_at_or_above.data(),

@@ -30,10 +30,12 @@ class RateController {
 
     // params, geometry, budget and tier2 live longer. setup: the stream of uploads, to be waited for. is_short:
     // coefficients take 16 bits.
-    RateController(std::shared_ptr<Device> device, const Params &params, const Geometry &geometry,
+    RateController(std::shared_ptr<Device> device, const Params &params, const EncoderGeometry &geometry,
                    const RateBudget &budget, const Tier2 &tier2, const Tier1Batch &batch, bool is_short,
                    Device::Stream setup);
     void allocate_buffers(Buffers &buffers) const;
+    // EncoderGeometry::band_codings.
+    const BandCoding *bands() const { return bands_.data(); }
 
     // Each one queues its work. upload(): Buffers::begin.
     void clear(Device::Stream stream, Buffers &buffers) const;
@@ -61,11 +63,12 @@ class RateController {
 
     const std::shared_ptr<Device> device_;
     const Params &params_;
-    const Geometry &geometry_;
+    const EncoderGeometry &geometry_;
     const RateBudget &budget_;
     const Tier2 &tier2_;
     const int tiles_x_, tiles_y_;  // of the largest block, see ContextInput
     const bool is_short_;
+    DeviceArray<BandCoding> bands_;
     DeviceArray<SampledBlock> sampled_blocks_;
 };
 

@@ -12,6 +12,7 @@ namespace cudaenc::j2k {
 // Block coders have made the records of blocks. Truncation makes t2.layer_passes and t2.layer_bytes.
 struct RateBuffers {
     Tier2Buffers t2;
+    const BandCoding *bands;      // of t2.bands
     uint16_t *slopes;             // [pass * blocks + block]: see HullSlopes
     uint32_t *bytes_at;           // [group][slope]: of truncation points with the slope; zero before, and after
     uint32_t *bytes_at_or_above;  // [group][slope]
@@ -26,7 +27,7 @@ struct RateBuffers {
         return uint64_t{block} * static_cast<uint32_t>(t2.max_passes);
     }
     CUDAENC_HD HullSlopes<uint16_t> slopes_of(uint32_t block) const { return {slopes + block, t2.block_count}; }
-    CUDAENC_HD uint32_t group_of(const PrecinctBand &band) const { return groups > 1 ? band.group : 0; }
+    CUDAENC_HD uint32_t group_of(uint32_t band) const { return groups > 1 ? bands[band].group : 0; }
 };
 
 // Finds the slope at which tier-1 stops, from sampled blocks (common/j2k/rate/predict.h): it goes to allocation->stop.
@@ -36,7 +37,7 @@ struct RateBuffers {
 constexpr int kSampleWarps = 4;
 struct SampleInput {
     const CodeBlock *blocks;
-    const PrecinctBand *bands;
+    const BandCoding *bands;
     const uint32_t *coefficients;         // CodeBlock::coefficients
     const SampledBlock *sampled_blocks;   // [count]
     uint64_t *table, *held_back, *alike;  // [kStopBins]: bytes; these and done: zero before, and after
@@ -44,6 +45,7 @@ struct SampleInput {
     RateAllocation *allocation;
     uint32_t count, block_count, layers;
     uint32_t style;        // of code-blocks
+    bool lossy;            // BlockCoding::lossy
     uint32_t frame_steps;  // Params::frame_steps
     StepWeights step_weights;
     bool is_short;  // coefficients are int16_t, see HtInput

@@ -67,7 +67,7 @@ DEVICE void sample_block(const SampleInput &p, const Tile &tile, uint32_t valid,
     // A lane a step.
     const int lane = lane_id(), plane = plane_of_step(planes, lane);
     const bool propagation = is_propagation(lane),
-               is_coded = lane < steps && step.is_worth_coding(plane, propagation, b.lossy);
+               is_coded = lane < steps && step.is_worth_coding(plane, propagation, p.lossy);
     const uint32_t bytes = step_bytes(warp_inclusive_add(is_coded ? step.bits(lane, p.style) : 0));
     const uint32_t before = warp_shuffle_up(bytes, 1), more = lane ? bytes - before : bytes;
     const int weight = p.bands[b.precinct_band].weight;

@@ -9,11 +9,12 @@ namespace cudaenc::j2k {
 template <bool kAgain>
 DEVICE void truncate_blocks(const TruncateInput &p, uint32_t *layers) {
     const RateBuffers &rate = p.rate;
-    const PrecinctBand &band = rate.t2.bands[block_x()];
+    const uint32_t index = static_cast<uint32_t>(block_x());
+    const PrecinctBand &band = rate.t2.bands[index];
     const uint32_t last_block = band.first_block + band.columns * band.rows;
     for (uint32_t block = band.first_block + thread_x(); block < last_block; block += block_threads()) {
         const uint64_t first = rate.first_pass(block);
-        uint8_t *room = rate.t2.coded.codewords + rate.t2.blocks[block].room;
+        uint8_t *room = rate.t2.coded.room(block);
         const auto byte = [&](uint32_t i, uint32_t) -> uint8_t & { return room[i]; };
         if constexpr (kAgain) {
             const int before =
@@ -22,7 +23,7 @@ DEVICE void truncate_blocks(const TruncateInput &p, uint32_t *layers) {
                 swap_termination(rate.t2.coding.style, before, rate.t2.coded.pass_bytes + first,
                                  rate.t2.coded.terminations[first + before - 1], byte);
         }
-        truncate_block(*rate.allocation, rate.group_of(band), static_cast<int>(rate.t2.layers), rate.t2.coding.style,
+        truncate_block(*rate.allocation, rate.group_of(index), static_cast<int>(rate.t2.layers), rate.t2.coding.style,
                        rate.t2.coded.always_included[block], rate.t2.coded.passes[block],
                        {rate.slopes + block, rate.t2.block_count}, rate.t2.coded.pass_bytes + first,
                        rate.t2.coded.terminations + first, p.last != 0, kAgain, byte,
@@ -33,7 +34,7 @@ DEVICE void truncate_blocks(const TruncateInput &p, uint32_t *layers) {
                        });
     }
     block_sync();
-    build_tag_trees(p.rate.t2, static_cast<uint32_t>(block_x()), layers);
+    build_tag_trees(p.rate.t2, index, layers);
 }
 
 KERNEL_BLOCKS(kTagTreeThreads, 8, j2k_rate_truncate, TruncateParams) {

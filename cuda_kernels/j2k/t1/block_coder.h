@@ -8,6 +8,12 @@
 namespace cudaenc::j2k {
 
 // A block coder of one frame at a time. Both calls queue their work.
+// Rooms of codewords on a device: see place_rooms().
+struct CodewordRooms {
+    const uint64_t *begins;  // [block]
+    uint64_t bytes;          // of all
+};
+
 class BlockCoder {
   public:
     virtual ~BlockCoder() = default;

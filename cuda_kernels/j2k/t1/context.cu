@@ -9,7 +9,7 @@ constexpr int kContextThreads = kContextWarps * 32, kPlanesWords = kContextWarps
 
 // ---- A warp owns a block.
 
-DEVICE NoSegments no_segments(const OneTile &, const CodeBlock &, int) { return {}; }
+DEVICE NoSegments no_segments(const OneTile &, uint32_t, int) { return {}; }
 
 KERNEL_BLOCKS(kContextThreads, 9, j2k_t1_context, ContextParams) {
     SHARED(uint32_t, planes, kPlanesWords);

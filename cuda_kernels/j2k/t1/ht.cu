@@ -11,7 +11,7 @@ DEVICE void code_blocks(const HtInput &p, const HtShared &shared) {
     const bool exists = index < p.count;
     const CodeBlock block = p.blocks[exists ? index : p.count - 1];
     block_sync();
-    const uint32_t bytes = code_block<kQuads, kWarps, kKind>(p, shared, block, HtLowest{}, [exists](auto &own) {
+    const uint32_t bytes = code_block<kQuads, kWarps, kKind>(p, shared, block, index, HtLowest{}, [exists](auto &own) {
         if (exists) own.scan();
     });
     if (exists && lane_id() == 0) {
@@ -55,7 +55,7 @@ DEVICE int64_t warp_add_wide(int64_t v) {
 }
 
 DEVICE HtRule rule_of(const HtTruncatedInput &p, const CodeBlock &block) {
-    return ht_rule(*p.stop, p.bands[block.precinct_band], block.planes, p.input.count);
+    return ht_rule(*p.stop, p.bands[block.precinct_band], block.planes, p.ht.count);
 }
 
 constexpr uint8_t kNoPlane = 0xFF;  // in coded_planes: the room has no codeword
@@ -74,7 +74,7 @@ DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32
     const auto scan = [&](HtBlock<kQuads, kKind> &own) {
         if (!exists) return;
         constexpr bool kOne = kKind == HtKind::kOnePlane;
-        const QuadSums sums = own.scan_and_count(lowest, kOne || rule.one);
+        const QuadSums sums = own.scan_and_count(lowest, kOne || rule.one_plane);
         const uint32_t quads = quads_of(block.width, block.height);
         const HtTrial trial = kOne ? ht_one_plane(rule, sums.planes, quads, sums.counts)
                                    : ht_trial(rule, sums.planes, quads, sums.counts);
@@ -83,11 +83,11 @@ DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32
         has_bytes = pass < passes && plane <= trial.highest;
         is_above = plane > trial.coded;
         between = trial.between(plane);
-        if (pass < passes) p.input.coded.reductions[at] = has_bytes ? trial.reduction(plane) : 0;
-        if (pass < passes && !has_bytes) p.input.coded.pass_bytes[at] = 0;
+        if (pass < passes) p.ht.coded.reductions[at] = has_bytes ? trial.reduction(plane) : 0;
+        if (pass < passes && !has_bytes) p.ht.coded.pass_bytes[at] = 0;
         if (pass == 0) {
-            p.input.coded.planes[index] = static_cast<uint8_t>(passes ? sums.planes : 0);
-            p.input.coded.passes[index] = static_cast<uint8_t>(passes);
+            p.ht.coded.planes[index] = static_cast<uint8_t>(passes ? sums.planes : 0);
+            p.ht.coded.passes[index] = static_cast<uint8_t>(passes);
             p.coded_planes[index] = is_coded ? static_cast<uint8_t>(trial.coded) : kNoPlane;
         }
         if (!is_coded) {
@@ -98,8 +98,8 @@ DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32
         }
     };
     const uint32_t bytes =
-        code_block<kQuads, kWarps, kKind>(p.input, shared, block, lowest_of(rule, rule.likeliest_plane()), scan);
-    if (has_bytes) p.input.coded.pass_bytes[at] = ht_plane_bytes(is_above, between, bytes);
+        code_block<kQuads, kWarps, kKind>(p.ht, shared, block, index, lowest_of(rule, rule.likeliest_plane()), scan);
+    if (has_bytes) p.ht.coded.pass_bytes[at] = ht_plane_bytes(is_above, between, bytes);
 }
 
 // Codes all passes of each block, one in place of the other, and makes its record.
@@ -107,7 +107,7 @@ template <int kQuads, int kWarps>
 DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32_t index, bool exists,
                            const CodeBlock &block) {
     const auto for_each = [&](const auto &body) {
-        const HtInput &in = p.input;
+        const HtInput &in = p.ht;
         if (in.is_short)
             for_each_magnitude(block, reinterpret_cast<const int16_t *>(in.coefficients) + block.coefficients, body);
         else
@@ -123,7 +123,7 @@ DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared, ui
         const int plane = is_there ? planes - 1 - pass : 0;
         if (!block_any(is_there)) break;
         const uint32_t bytes = code_block<kQuads, kWarps, HtKind::kTruncated>(
-            p.input, shared, block, lowest_of({}, plane), [is_there](auto &own) {
+            p.ht, shared, block, index, lowest_of({}, plane), [is_there](auto &own) {
                 if (is_there) own.scan();
             });
         if (!is_there) continue;
@@ -131,12 +131,12 @@ DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared, ui
         for_each([&](uint32_t own) { reduction += ht_reduction(own, plane, block.reversible); });
         reduction = warp_add_wide(reduction);
         if (lane_id() == 0) {
-            p.input.coded.pass_bytes[first + static_cast<uint32_t>(pass)] = bytes;
-            p.input.coded.reductions[first + static_cast<uint32_t>(pass)] = record_reduction(reduction);
+            p.ht.coded.pass_bytes[first + static_cast<uint32_t>(pass)] = bytes;
+            p.ht.coded.reductions[first + static_cast<uint32_t>(pass)] = record_reduction(reduction);
         }
     }
     if (exists && lane_id() == 0) {
-        p.input.coded.planes[index] = p.input.coded.passes[index] = static_cast<uint8_t>(planes);
+        p.ht.coded.planes[index] = p.ht.coded.passes[index] = static_cast<uint8_t>(planes);
         p.coded_planes[index] = planes ? 0 : kNoPlane;
     }
 }
@@ -147,15 +147,15 @@ DEVICE void code_chosen_blocks(const HtTruncatedInput &p, const HtShared &shared
     SHARED(uint32_t, missing, kHtChosenBlocks);
     SHARED(uint32_t, count, 1);
     const uint32_t own = static_cast<uint32_t>(block_x()) * kHtChosenBlocks + thread_x();
-    const auto plane_of = [&](uint32_t index) { return p.input.coded.planes[index] - p.chosen[index]; };
+    const auto plane_of = [&](uint32_t index) { return p.ht.coded.planes[index] - p.chosen[index]; };
     if (thread_x() == 0) count[0] = 0;
     block_sync();
-    if (static_cast<uint32_t>(thread_x()) < kHtChosenBlocks && own < p.input.count && p.chosen[own] &&
+    if (static_cast<uint32_t>(thread_x()) < kHtChosenBlocks && own < p.ht.count && p.chosen[own] &&
         plane_of(own) != p.coded_planes[own])
         missing[atomic_add(&count[0], 1u)] = own;
     block_sync();
     if (!count[0]) return;
-    load_codes<kWarps>(p.input, shared);
+    load_codes<kWarps>(p.ht, shared);
     block_sync();
     CUDAENC_NO_UNROLL
     for (uint32_t first = 0; first < count[0]; first += kWarps) {
@@ -163,15 +163,15 @@ DEVICE void code_chosen_blocks(const HtTruncatedInput &p, const HtShared &shared
         const bool exists = i < count[0];
         const uint32_t index = missing[exists ? i : 0];
         const int plane = plane_of(index);
-        const CodeBlock &block = p.input.blocks[index];
+        const CodeBlock &block = p.ht.blocks[index];
         const uint32_t bytes = code_block<kQuads, kWarps, HtKind::kTruncated>(
-            p.input, shared, block, lowest_of(rule_of(p, block), plane), [exists](auto &own) {
+            p.ht, shared, block, index, lowest_of(rule_of(p, block), plane), [exists](auto &own) {
                 if (exists) own.scan();
             });
         if (!exists || lane_id() != 0) continue;
         p.coded_planes[index] = static_cast<uint8_t>(plane);
         p.chosen_bytes[index] = bytes;
-        p.input.coded
+        p.ht.coded
             .pass_bytes[static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes) + p.chosen[index] - 1u] =
             bytes;
     }
@@ -181,9 +181,9 @@ template <int kQuads, int kWarps, HtKind>
 DEVICE void code_blocks(const HtTruncatedInput &p, const HtShared &shared) {
     if (p.chosen) return code_chosen_blocks<kQuads, kWarps>(p, shared);
     const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
-    const bool exists = index < p.input.count;
-    const CodeBlock block = p.input.blocks[exists ? index : p.input.count - 1];
-    load_codes<kWarps>(p.input, shared);
+    const bool exists = index < p.ht.count;
+    const CodeBlock block = p.ht.blocks[exists ? index : p.ht.count - 1];
+    load_codes<kWarps>(p.ht, shared);
     block_sync();
     if (p.stop->slope)
         try_blocks<kQuads, kWarps, HtKind::kTruncated>(p, shared, index, exists, block);
@@ -194,17 +194,17 @@ DEVICE void code_blocks(const HtTruncatedInput &p, const HtShared &shared) {
 template <int kQuads, int kWarps, HtKind kKind>
 DEVICE void code_blocks(const HtOnePlaneInput &p, const HtShared &shared) {
     const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
-    const bool exists = index < p.all.input.count;
-    const CodeBlock block = p.all.input.blocks[exists ? index : p.all.input.count - 1];
-    load_codes<kWarps>(p.all.input, shared);
+    const bool exists = index < p.truncated.ht.count;
+    const CodeBlock block = p.truncated.ht.blocks[exists ? index : p.truncated.ht.count - 1];
+    load_codes<kWarps>(p.truncated.ht, shared);
     block_sync();
-    try_blocks<kQuads, kWarps, kKind>(p.all, shared, index, exists, block);
+    try_blocks<kQuads, kWarps, kKind>(p.truncated, shared, index, exists, block);
 }
 
 // A kernel's thread-block: its shared memory, and its blocks by the input's kind.
 template <int kQuads, int kWarps, HtKind kKind, class Input>
 DEVICE void run_thread_block(const Input &p) {
-    SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
+    SHARED(uint16_t, codes, 2048 + kMostU + 1);
     SHARED(uint32_t, mel_entries, kMelEnd);
     using Layout = typename HtBlock<kQuads, kKind>::Layout;
     SHARED(uint32_t, memory, kWarps *Layout::kWords);

@@ -148,14 +148,14 @@ struct LaneSums {
     HtTriedCounts counts;
     uint32_t bits = 0;
     // scaled: with HtLowest::scaled(). plane: from which on samples count.
-    DEVICE_MEMBER void add(const Quad &scaled, int plane, bool one) {
+    DEVICE_MEMBER void add(const Quad &scaled, int plane, bool one_plane) {
         uint32_t m[4];
         CUDAENC_UNROLL
         for (int k = 0; k < 4; k++) {
             bits |= scaled.sample[k];
             m[k] = scaled.sample[k] >> plane;
         }
-        counts.add(m[0], m[1], m[2], m[3], one);
+        counts.add(m[0], m[1], m[2], m[3], one_plane);
     }
     // The same where one plane is tried, in two parts. significant: SeenPair's.
     DEVICE_MEMBER void add_energy(const Quad &scaled, int plane) {
@@ -169,18 +169,18 @@ struct LaneSums {
         counts.from[0].samples += static_cast<uint32_t>(popcount(significant));
         counts.from[0].quads += uint32_t{(significant & 15) != 0} + (significant > 15);
     }
-    DEVICE_MEMBER QuadSums sums(bool one) const {
+    DEVICE_MEMBER QuadSums sums(bool one_plane) const {
         QuadSums all{counts, bit_width(warp_or(bits))};
         CUDAENC_UNROLL
         for (int i = 0; i < kHtTried; i++) {
-            if (one && i) break;
+            if (one_plane && i) break;
             HtCounts &of = all.counts.from[i];
             const uint32_t both = warp_add(of.samples | of.quads << 16);
             of.samples = both & 0xFFFF;
             of.quads = both >> 16;
-            if (!one) of.magnitude = warp_add(of.magnitude);
+            if (!one_plane) of.magnitude = warp_add(of.magnitude);
         }
-        if (one) all.counts.energy = warp_add(counts.energy);
+        if (one_plane) all.counts.energy = warp_add(counts.energy);
         return all;
     }
 };
@@ -216,8 +216,8 @@ struct HtBlock {
     const bool is_short;
     HtLowest lowest;  // of what is coded; of kTruncated alone
     const HtCodes *all_codes;
-    const uint16_t *codes;         // shared, of other rows than the first
-    const uint16_t *excess_codes;  // shared, excess_code() of each excess
+    const uint16_t *codes;       // shared, of other rows than the first
+    const uint16_t *uvlc_words;  // shared, uvlc_word() of each u
     uint32_t *memory;
     RoomWriter room;
     ByteStream magsgn{0, 0, 0};
@@ -254,15 +254,16 @@ struct HtBlock {
     DEVICE_MEMBER void scan() {
         with_samples([&](const auto &samples) { scan_samples<false>(samples, nullptr, 0, false); });
     }
-    // As scan(), and counts what the block has from `plane` on, which is not above the one that is coded. one: see
-    // HtRule.
-    DEVICE_MEMBER QuadSums scan_and_count(int plane, bool one) {
+    // As scan(), and counts what the block has from `plane` on, which is not above the one that is coded. one_plane:
+    // see HtRule.
+    DEVICE_MEMBER QuadSums scan_and_count(int plane, bool one_plane) {
         LaneSums own;
-        with_samples([&](const auto &samples) { scan_samples<true>(samples, &own, plane, one); });
-        return own.sums(one);
+        with_samples([&](const auto &samples) { scan_samples<true>(samples, &own, plane, one_plane); });
+        return own.sums(one_plane);
     }
     template <bool kCounts, class Coefficient>
-    DEVICE_MEMBER void scan_samples(const BlockSamples<Coefficient> &samples, LaneSums *sums, int from, bool one) {
+    DEVICE_MEMBER void scan_samples(const BlockSamples<Coefficient> &samples, LaneSums *sums, int from,
+                                    bool one_plane) {
         constexpr int kAtOnce = kTruncated ? 2 : 4;  // loads of a lane
         const uint32_t lane = static_cast<uint32_t>(lane_id()), pairs_of_row = (block.width + 3u) / 4,
                        pairs = pairs_of_row * ((block.height + 1u) / 2), more_rows = 32 / pairs_of_row,
@@ -271,7 +272,7 @@ struct HtBlock {
         // Contexts come from so many chunks of 32 pairs: this one and those with the row above.
         const uint32_t context_chunks = (2u << (pairs_of_row + 32) / 32) - 1;
         const uint32_t least = lowest.step.least(kCounts ? from : lowest.plane);
-        uint32_t quiet = ~0u;  // bit i: the chunk i before has no significant sample
+        uint32_t insignificant = ~0u;  // bit i: the chunk i before has no significant sample
         any = false;
         entries = coded = 0;
         CUDAENC_NO_UNROLL
@@ -299,15 +300,15 @@ struct HtBlock {
                         if constexpr (kCounts && kKind == HtKind::kOnePlane)
                             sums->add_energy(quad, lowest.plane);
                         else if constexpr (kCounts)
-                            sums->add(quad, from, one);
+                            sums->add(quad, from, one_plane);
                         quad = lowest.coded(quad);
                     }
                     some = warp_any(has_significant(quads[0]) || has_significant(quads[1]));
                 }
-                quiet = quiet << 1 | !some;
+                insignificant = insignificant << 1 | !some;
                 if (some && !any) clear();
                 any |= some;
-                if ((quiet & context_chunks) == context_chunks) {
+                if ((insignificant & context_chunks) == context_chunks) {
                     put_events({{is_present(at, 0), is_present(at, 1)}, {false, false}, false, false});
                 } else {
                     const SeenPair seen = look_at(quads, at, pairs_of_row, first + 32 * i + lane);
@@ -474,13 +475,13 @@ struct HtBlock {
         uint32_t quad[2];
     };
     DEVICE_MEMBER PairWords pair_words(bool any_first, bool first_row, const QuadCode (&code)[2]) const {
-        uint32_t uvlc[2] = {excess_codes[code[0].u], excess_codes[code[1].u]};
+        uint32_t uvlc[2] = {uvlc_words[code[0].u], uvlc_words[code[1].u]};
         if (any_first && first_row && code[0].u && code[1].u) {
             if (min_of(code[0].u, code[1].u) > 2) {
-                uvlc[0] = excess_codes[code[0].u - 2];
-                uvlc[1] = excess_codes[code[1].u - 2];
+                uvlc[0] = uvlc_words[code[0].u - 2];
+                uvlc[1] = uvlc_words[code[1].u - 2];
             } else if (code[0].u > 2) {
-                uvlc[1] = excess_code({static_cast<uint32_t>(code[1].u - 1), 1}, {0, 0});
+                uvlc[1] = uvlc_word({static_cast<uint32_t>(code[1].u - 1), 1}, {0, 0});
             }
         }
         return {{(code[0].entry & 1023) | uvlc[0] << 10, (code[1].entry & 1023) | uvlc[1] << 10}};
@@ -679,7 +680,7 @@ struct HtBlock {
     }
 };
 
-// What a thread-block has in shared memory. codes: [2048], and excess_code() of each excess; mel_entries: [kMelEnd];
+// What a thread-block has in shared memory. codes: [2048], and uvlc_word() of each u; mel_entries: [kMelEnd];
 // memory: HtLayout::kWords a warp; work: [kWarps].
 struct HtShared {
     uint16_t *codes;
@@ -694,16 +695,17 @@ DEVICE void load_codes(const HtInput &p, const HtShared &shared) {
     for (int i = thread_x(); i < 2048 / 8; i += kWarps * 32)
         reinterpret_cast<Uint4 *>(shared.codes)[i] = load_readonly(table + i);
     if (thread_x() < kMelEnd) shared.mel_entries[thread_x()] = load_readonly(p.codes->mel + thread_x());
-    if (thread_x() <= kMostExcess)
+    if (thread_x() <= kMostU)
         shared.codes[2048 + thread_x()] =
-            static_cast<uint16_t>(excess_code(excess_prefix(thread_x()), excess_suffix(thread_x())));
+            static_cast<uint16_t>(uvlc_word(u_pfx_code(thread_x()), u_sfx_code(thread_x())));
 }
 
-// Codes a thread-block's blocks, one a warp. scan(HtBlock &): scans the warp's block, or does nothing. lowest: of the
-// warp. Returns the codeword's bytes, 0 if no sample is significant.
+// Codes a thread-block's blocks, one a warp. index: of the warp's, which may be behind the last one. scan(HtBlock &):
+// scans the warp's block, or does nothing. lowest: of the warp. Returns the codeword's bytes, 0 if no sample is
+// significant.
 template <int kQuads, int kWarps, HtKind kKind, class Scan>
-DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeBlock &block, const HtLowest &lowest,
-                           const Scan &scan) {
+DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeBlock &block, uint32_t index,
+                           const HtLowest &lowest, const Scan &scan) {
     using Layout = typename HtBlock<kQuads, kKind>::Layout;
     HtBlock<kQuads, kKind> own{.block = block,
                                .coefficients = p.coefficients,
@@ -711,9 +713,9 @@ DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeB
                                .lowest = lowest,
                                .all_codes = p.codes,
                                .codes = shared.codes,
-                               .excess_codes = shared.codes + 2048,
+                               .uvlc_words = shared.codes + 2048,
                                .memory = shared.memory + warp_id() * Layout::kWords,
-                               .room = {reinterpret_cast<uint32_t *>(p.coded.codewords + block.room), 0}};
+                               .room = {reinterpret_cast<uint32_t *>(p.coded.room(min_of(index, p.count - 1))), 0}};
     MelWork *const work = shared.work;
     scan(own);
     const int lane = lane_id();

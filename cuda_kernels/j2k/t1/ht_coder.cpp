@@ -26,26 +26,27 @@ void code_ht_blocks(Device &device, Device::Stream stream, const HtInput &input,
         launch<HtParams, HtLargeParams>(device, stream, input, input.count, most_samples, kHtWarps, kHtLargeWarps);
 }
 void code_ht_blocks(Device &device, Device::Stream stream, const HtTruncatedInput &input, int most_samples) {
-    launch<HtTruncatedParams, HtTruncatedLargeParams>(device, stream, input, input.input.count, most_samples,
+    launch<HtTruncatedParams, HtTruncatedLargeParams>(device, stream, input, input.ht.count, most_samples,
                                                       input.chosen ? kHtChosenBlocks : kHtWarps,
                                                       input.chosen ? kHtChosenBlocks : kHtLargeWarps);
 }
 void code_ht_blocks(Device &device, Device::Stream stream, const HtOnePlaneInput &input, int most_samples) {
-    launch<HtOnePlaneParams, HtOnePlaneLargeParams>(device, stream, input, input.all.input.count, most_samples,
+    launch<HtOnePlaneParams, HtOnePlaneLargeParams>(device, stream, input, input.truncated.ht.count, most_samples,
                                                     kHtWarps, kHtLargeWarps);
 }
 
-HtCoder::HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t room_bytes)
+HtCoder::HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, const CodewordRooms &rooms)
     : device_(std::move(device)),
       blocks_(blocks),
       codes_(device_, 1),
-      codewords_(device_, room_bytes),
+      codewords_(device_, rooms.bytes),
       planes_(device_, blocks.count),
       passes_(device_, blocks.count),
       bytes_(device_, blocks.count) {
     Stream setup(device_);
     device_->upload(setup, codes_.data(), &kHtCodes, sizeof kHtCodes);
     records_.codewords = codewords_.data();
+    records_.rooms = rooms.begins;
     records_.planes = planes_.data();
     records_.passes = passes_.data();
     records_.bytes = records_.pass_bytes = bytes_.data();  // of the one pass
@@ -92,7 +93,7 @@ void HtCoder::code_truncated(Device::Stream stream, const uint8_t *passes, uint3
 }
 
 HtTruncatedInput HtCoder::truncated(const uint8_t *passes, uint32_t *bytes) const {
-    return {.input = input(coefficients_),
+    return {.ht = input(coefficients_),
             .bands = blocks_.bands,
             .stop = stop_,
             .chosen = passes,

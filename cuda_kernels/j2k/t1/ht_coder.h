@@ -17,7 +17,7 @@ void code_ht_blocks(Device &device, Device::Stream stream, const HtOnePlaneInput
 // The blocks of a session's frames, in device memory.
 struct HtBlocks {
     const CodeBlock *blocks;  // [count]
-    const PrecinctBand *bands;
+    const BandCoding *bands;  // these of truncatable blocks
     uint32_t count;
     int most_samples;  // of a block
     int max_passes;    // of a record
@@ -28,8 +28,7 @@ struct HtBlocks {
 
 class HtCoder : public BlockCoder {
   public:
-    // room_bytes: of all.
-    HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t room_bytes);
+    HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, const CodewordRooms &rooms);
     // Makes the codewords; of truncatable blocks records as well, see HtTruncatedInput.
     void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) override;
     void code(Device::Stream) override {}

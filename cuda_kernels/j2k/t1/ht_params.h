@@ -25,13 +25,13 @@ using HtShortParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_short">;  // whe
 using HtShortLargeParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_short_large">;
 
 // Of truncatable blocks. chosen: [block], nullptr: codes the likeliest pass of three, by stop->slope, or measures all,
-// each codeword in place of the one before; else the codewords of so many passes of the records go to the codewords,
+// each codeword in place of the one before; else the codewords of so many passes of the records go to the rooms,
 // where they are not there, and their bytes to the records and to chosen_bytes. Grid: as above; of chosen passes
 // ceil(count / kHtChosenBlocks), since few are not there.
 constexpr uint32_t kHtChosenBlocks = 128;
 struct HtTruncatedInput {
-    HtInput input;
-    const PrecinctBand *bands;
+    HtInput ht;
+    const BandCoding *bands;
     const StopSlope *stop;
     const uint8_t *chosen;
     uint32_t *chosen_bytes;  // [block]
@@ -41,9 +41,9 @@ struct HtTruncatedInput {
 using HtTruncatedParams = KernelOf<HtTruncatedInput, "j2k/t1/ht", "j2k_t1_ht_truncated">;
 using HtTruncatedLargeParams = KernelOf<HtTruncatedInput, "j2k/t1/ht", "j2k_t1_ht_truncated_large">;
 
-// The likeliest pass of each, by a rule of one plane (HtRule::one) and a slope; coefficients are short.
+// The likeliest pass of each, by a rule of one plane (HtRule::one_plane) and a slope; coefficients are short.
 struct HtOnePlaneInput {
-    HtTruncatedInput all;
+    HtTruncatedInput truncated;
 };
 using HtOnePlaneParams = KernelOf<HtOnePlaneInput, "j2k/t1/ht", "j2k_t1_ht_one_plane">;
 using HtOnePlaneLargeParams = KernelOf<HtOnePlaneInput, "j2k/t1/ht", "j2k_t1_ht_one_plane_large">;

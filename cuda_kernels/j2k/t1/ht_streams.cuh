@@ -60,7 +60,7 @@ struct RoomWriter {
 };
 
 // Events of 32 pairs of quads, a bit a pair: of the quads with context 0, and whether they have a significant sample;
-// where both excesses of a pair in the first row count, whether both are above 2.
+// where both quads of a pair in the first row have a u, whether both are above 2.
 constexpr int kEntryWords = 6;
 struct Events {
     bool has[2], one[2], of_pair, large;
@@ -83,12 +83,10 @@ struct HtLayout {
                          kWords = kKept + kKeptWords;
 };
 
-// U-VLC of an excess in a word: the prefix in three bits and its length in two, the suffix in five and its length in
-// three.
-constexpr int kMostExcess = 32;
-DEVICE uint32_t excess_code(const CodeBits &prefix, const CodeBits &suffix) {
-    return prefix.bits | static_cast<uint32_t>(prefix.count) << 3 | suffix.bits << 5 |
-           static_cast<uint32_t>(suffix.count) << 10;
+// U-VLC of a u in a word: u_pfx in three bits and its length in two, u_sfx in five and its length in three.
+constexpr int kMostU = 32;
+DEVICE uint32_t uvlc_word(const CodeBits &pfx, const CodeBits &sfx) {
+    return pfx.bits | static_cast<uint32_t>(pfx.count) << 3 | sfx.bits << 5 | static_cast<uint32_t>(sfx.count) << 10;
 }
 
 // What a warp leaves for the lane that codes its MEL events.
@@ -127,14 +125,14 @@ DEVICE uint32_t code_events(const uint32_t *entries, uint32_t count, const uint3
     CUDAENC_NO_UNROLL
     for (uint32_t i = 0; i < count; i++, entries += kEntryWords) {
         if (!(entries[2] | entries[3] | entries[4])) {
-            mel.zeros(static_cast<uint32_t>(popcount(entries[0]) + popcount(entries[1])));
+            mel.put_zeros(static_cast<uint32_t>(popcount(entries[0]) + popcount(entries[1])));
             continue;
         }
         CUDAENC_NO_UNROLL
         for (int shift = 0; shift < 32; shift += 8) {  // eight pairs
             const auto eight = [entries, shift](int k) { return entries[k] >> shift & 0xFF; };
             if (!(eight(2) | eight(3) | eight(4))) {
-                mel.zeros(static_cast<uint32_t>(popcount(eight(0) | eight(1) << 8)));
+                mel.put_zeros(static_cast<uint32_t>(popcount(eight(0) | eight(1) << 8)));
                 continue;
             }
             const auto join = [eight](int first, int second, int of_pair) {
@@ -144,12 +142,12 @@ DEVICE uint32_t code_events(const uint32_t *entries, uint32_t count, const uint3
             uint32_t events = join(0, 1, 4), ones = join(2, 3, 5);
             while (ones) {
                 const uint32_t lowest = ones & (0 - ones);
-                mel.zeros(static_cast<uint32_t>(popcount(events & (lowest - 1))));
-                mel.one(mel_entries, sink);
+                mel.put_zeros(static_cast<uint32_t>(popcount(events & (lowest - 1))));
+                mel.put_one(mel_entries, sink);
                 events &= ~(lowest | (lowest - 1));
                 ones &= ones - 1;
             }
-            mel.zeros(static_cast<uint32_t>(popcount(events)));
+            mel.put_zeros(static_cast<uint32_t>(popcount(events)));
         }
     }
     mel.finish(mel_entries, sink);

@@ -184,6 +184,7 @@ struct PassModeller {
     const uint32_t valid, negative;  // rows of this lane's column that exist; their signs
     const int planes;
     const uint32_t style;
+    const bool lossy;
     uint8_t *const symbols;
     uint32_t *const pass_ends;  // [pass], written by one thread, which writes_ends
     const bool writes_ends;
@@ -252,7 +253,7 @@ struct PassModeller {
     // bits. A raw segment that the pass would have continued ends then.
     DEVICE_MEMBER Ending ending_before(const Pass &pass) const {
         const int without_last = max_of(coding_passes(planes) - kLastPasses, 0);
-        const bool is_last = pass.number == without_last && block.lossy,
+        const bool is_last = pass.number == without_last && lossy,
                    needs_test = policy.needs_test(pass.number, pass.plane);
         if (!is_last && !needs_test) return kGoesOn;
         if (needs_test && policy.skip(pass.number, pass.plane)) return end_before(pass.number);
@@ -436,7 +437,7 @@ DEVICE Modelled model_passes(const Tier1Buffers &t1, uint32_t index, const CodeB
                              uint32_t valid, uint32_t negative, int planes, uint32_t style, Segments &segments,
                              Policy &policy, bool writes, int first, int last, BlockState &state) {
     const BlockCoding coding{style, Policy::kMeasures};
-    uint8_t *room = t1.coded.codewords + block.room;
+    uint8_t *room = t1.coded.room(index);
     using Modeller = PassModeller<kStyle, Policy, Tile, Segments>;
     if (Modeller::kAligned) room += room_layout(block, coding).symbols;
     uint32_t *pass_ends = t1.pass_ends + static_cast<uint64_t>(index) * t1.max_passes;
@@ -444,8 +445,8 @@ DEVICE Modelled model_passes(const Tier1Buffers &t1, uint32_t index, const CodeB
     for (int from = first;;) {
         // Where passes are measured, no more of them than lanes, to the end of a plane.
         const int to = Policy::kMeasures ? min_of(last, from + (from ? 30 : 31)) : last;
-        Modeller modeller{tile,      block,  valid,    negative, planes, style, opaque(room),
-                          pass_ends, writes, segments, policy,   state,  signs};
+        Modeller modeller{tile,         block,     valid,  negative, planes, style, t1.lossy,
+                          opaque(room), pass_ends, writes, segments, policy, state, signs};
         const Modelled modelled = modeller.run(from, to);
         policy.at_end(tile.is_first_warp(), from, modelled.passes, planes, block.reversible);
         if (modelled.passes < to || to == last) return modelled;
@@ -472,7 +473,7 @@ DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled 
 DEVICE uint32_t block_of_warp() { return static_cast<uint32_t>(block_x()) * kContextWarps + warp_id(); }
 
 // A warp owns a block of at most 32x32, a lane a column of it. planes: shared, [warp][plane][lane];
-// make_segments(tile, block, planes): of raw passes.
+// make_segments(tile, index, planes): of raw passes.
 template <StyleVariant kStyle, class Policy, class P, class MakeSegments>
 DEVICE void model_small_block(const P &p, uint32_t index, uint32_t style, uint32_t *planes,
                               const MakeSegments &make_segments) {
@@ -491,7 +492,7 @@ DEVICE void model_small_block(const P &p, uint32_t index, uint32_t style, uint32
     const uint32_t valid = lane < b.width ? first_rows(b.height) : 0;
     warp_sync();
     const OneTile tile{own};
-    auto segments = make_segments(tile, b, count);
+    auto segments = make_segments(tile, index, count);
     BlockState state;
     const Modelled modelled = model_passes<kStyle>(p.t1, index, b, tile, valid, negative, count, style, segments,
                                                    policy, lane == 0, 0, coding_passes(count), state);
@@ -503,11 +504,11 @@ struct MakeRawSegments {
     const Tier1Buffers &t1;
     const BlockCoding coding;
     uint32_t *words;
-    DEVICE_MEMBER RawSegments<OneTile> operator()(const OneTile &tile, const CodeBlock &b, int planes) const {
+    DEVICE_MEMBER RawSegments<OneTile> operator()(const OneTile &tile, uint32_t index, int planes) const {
         if (coding_passes(planes) <= kFirstRawPass) return {tile, words, nullptr};  // of which none are
         for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
         warp_sync();
-        return {tile, words, raw_place(t1, b, coding)};
+        return {tile, words, raw_place(t1, index, coding)};
     }
 };
 
@@ -529,8 +530,8 @@ DEVICE void model_large_block(const P &p, uint32_t style, uint32_t *words, uint3
     };
     Modelled modelled;
     if constexpr (kRaw)
-        modelled =
-            model(RawSegments<ManyTiles>{large.tile, raw, raw_place(p.t1, b, BlockCoding{style, policy.kMeasures})});
+        modelled = model(
+            RawSegments<ManyTiles>{large.tile, raw, raw_place(p.t1, index, BlockCoding{style, policy.kMeasures})});
     else
         modelled = model(NoSegments{});
     if (thread_x() == 0) finish_block(p.t1, index, modelled, large.planes, policy);

@@ -61,7 +61,7 @@ struct MqBlock {
           rows(rows),
           contexts(contexts),
           part(part),
-          room(t1.coded.codewords + t1.blocks[block].room),
+          room(t1.coded.room(block)),
           first(static_cast<uint64_t>(block) * t1.max_passes),
           ends(t1.pass_ends + first),
           pass_bytes(t1.coded.pass_bytes + first),

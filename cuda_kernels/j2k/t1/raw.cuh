@@ -12,8 +12,8 @@ constexpr int kTileRawWords = static_cast<int>(raw_words(2 * 32 * 32)),
               kRawWords = static_cast<int>(raw_words(2 * kMostSamples));
 
 // Where a block's raw segments go.
-DEVICE uint8_t *raw_place(const Tier1Buffers &t1, const CodeBlock &b, const BlockCoding &coding) {
-    return t1.coded.codewords + b.room + room_layout(b, coding).raw;
+DEVICE uint8_t *raw_place(const Tier1Buffers &t1, uint32_t block, const BlockCoding &coding) {
+    return t1.coded.room(block) + room_layout(t1.blocks[block], coding).raw;
 }
 
 struct NoSegments {};

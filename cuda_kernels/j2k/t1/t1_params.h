@@ -37,6 +37,7 @@ struct Tier1Buffers {
     WorkOrder *work;
     uint32_t count;  // of blocks
     int32_t max_passes;
+    bool lossy;  // BlockCoding::lossy
 };
 
 // Context modelling: coefficients to symbols. A block of at most 32x32 has a warp, kContextWarps a thread-block. Grid:
@@ -64,7 +65,7 @@ using StyledContextParams = KernelOf<StyledContextInput, "j2k/t1/context", "j2k_
 using StyledContextTiledParams = KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_tiled_styled">;
 // Truncatable blocks, without a style, with the bypass alone, and with any. They end where the slope says.
 struct PredictedContextInput : ContextInput {
-    const PrecinctBand *bands;
+    const BandCoding *bands;
     const StopSlope *stop;  // nullptr: none ends before its last pass
 };
 using PredictedContextParams = KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_predicted">;

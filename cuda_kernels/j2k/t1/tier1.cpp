@@ -12,14 +12,14 @@ bool is_bypass_alone(const BlockCoding &coding) { return coding.style == kBypass
 
 }  // namespace
 
-Tier1Memory::Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t room_bytes)
-    : batch(batch) {
+Tier1Memory::Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, const CodewordRooms &rooms)
+    : batch(batch), rooms(rooms.begins) {
     const size_t blocks = batch.blocks, all_passes = blocks * static_cast<size_t>(batch.max_passes);
     const bool truncatable = batch.coding.truncatable, styled = batch.coding.style != 0;
     const auto make = [&](auto &array, size_t count) {
         array = std::remove_reference_t<decltype(array)>(device, std::max<size_t>(count, 1));
     };
-    make(codewords, room_bytes);
+    make(codewords, rooms.bytes);
     for (auto *array : {&planes, &passes}) make(*array, blocks);
     for (auto *array : {&symbols, &bytes, &order}) make(*array, blocks);
     for (auto *array : {&pass_ends, &pass_bytes}) make(*array, all_passes);
@@ -36,6 +36,7 @@ Tier1Memory::Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch
 Tier1Buffers Tier1Memory::buffers(const CodeBlock *blocks) const {
     return {.blocks = blocks,
             .coded = {.codewords = codewords.data(),
+                      .rooms = rooms,
                       .planes = planes.data(),
                       .passes = passes.data(),
                       .bytes = bytes.data(),
@@ -50,11 +51,12 @@ Tier1Buffers Tier1Memory::buffers(const CodeBlock *blocks) const {
             .pass_coders = pass_coders.data(),
             .work = work.data(),
             .count = batch.blocks,
-            .max_passes = batch.max_passes};
+            .max_passes = batch.max_passes,
+            .lossy = batch.coding.lossy};
 }
 
 void model_contexts(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,
-                    const uint32_t *coefficients, const PrecinctBand *bands, const StopSlope *stop) {
+                    const uint32_t *coefficients, const BandCoding *bands, const StopSlope *stop) {
     device.fill(stream, t1.work, 0, sizeof(WorkOrder));
     const ContextInput input{
         .t1 = t1, .coefficients = coefficients, .tiles_x = batch.tiles_x, .tiles_y = batch.tiles_y};
@@ -106,10 +108,10 @@ void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch
         launch(MqParams{input});
 }
 
-MqCoder::MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, uint64_t room_bytes, const CodeBlock *blocks,
-                 const PrecinctBand *bands, int lanes)
+MqCoder::MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, const CodewordRooms &rooms,
+                 const CodeBlock *blocks, const BandCoding *bands, int lanes)
     : device_(std::move(device)),
-      memory_(device_, batch, room_bytes),
+      memory_(device_, batch, rooms),
       t1_(memory_.buffers(blocks)),
       bands_(bands),
       lanes_(lanes) {}

@@ -25,10 +25,11 @@ inline Tier1Batch tier1_batch(size_t blocks, int max_passes, int width_log2, int
 
 // The buffers of tier-1 on a device. Those that the coding does not need are empty.
 struct Tier1Memory {
-    Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t room_bytes);
+    Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, const CodewordRooms &rooms);
     Tier1Buffers buffers(const CodeBlock *blocks) const;
 
     const Tier1Batch batch;
+    const uint64_t *const rooms;
     DeviceArray<uint8_t> codewords, planes, passes, always_included;
     DeviceArray<uint32_t> symbols, bytes, pass_ends, pass_bytes, terminations, estimated_bytes, segment_begins, order;
     DeviceArray<int32_t> reductions;
@@ -38,7 +39,7 @@ struct Tier1Memory {
 
 // Context modelling. bands, stop: of truncatable blocks without a style, see PredictedContextInput.
 void model_contexts(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,
-                    const uint32_t *coefficients, const PrecinctBand *bands = nullptr, const StopSlope *stop = nullptr);
+                    const uint32_t *coefficients, const BandCoding *bands = nullptr, const StopSlope *stop = nullptr);
 
 // MQ coding, in the order of symbols. order: [blocks], scratch; lanes: of a warp that take a block, 1 to 32.
 void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,
@@ -48,8 +49,8 @@ void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch
 class MqCoder : public BlockCoder {
   public:
     // blocks, bands: on the device; lanes: see code_symbols().
-    MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, uint64_t room_bytes, const CodeBlock *blocks,
-            const PrecinctBand *bands, int lanes);
+    MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, const CodewordRooms &rooms,
+            const CodeBlock *blocks, const BandCoding *bands, int lanes);
     void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) override;
     void code(Device::Stream stream) override;
     const BlockRecords &records() const override { return t1_.coded; }
@@ -58,7 +59,7 @@ class MqCoder : public BlockCoder {
     const std::shared_ptr<Device> device_;
     const Tier1Memory memory_;
     const Tier1Buffers t1_;
-    const PrecinctBand *const bands_;
+    const BandCoding *const bands_;
     const int lanes_;
 };
 

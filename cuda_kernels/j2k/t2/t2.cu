@@ -225,7 +225,7 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     for (uint32_t k = static_cast<uint32_t>(thread_x()); !i && k < p.out.note_words; k += kStuffingThreads)
         p.out.result->note[k] = p.out.note[k];
     for (uint32_t k = static_cast<uint32_t>(thread_x()); !i && fits && k < p.out.step_count; k += kStuffingThreads)
-        put_be16(p.out.data + p.out.steps[k].at, frame_step(p.out.steps[k].told, *p.out.frame_step));
+        put_be16(p.out.data + p.out.steps[k].at, frame_step(p.out.steps[k].spqcd, *p.out.frame_step));
     if (thread_x() == 0 && i < t2.tile_part_count) {
         const TilePart &part = t2.tile_parts[i];
         const uint64_t begin =
@@ -297,8 +297,7 @@ KERNEL(kTier2Threads, j2k_t2_gather, GatherParams)
     if (i >= t2.block_layer_count || !t2.bytes[i] || codestream_bytes(t2, p.out) > p.out.capacity) return;
     const BlockLayer own = block_layer(t2, i);
     copy_bytes(codeword_place(p, i, own.packet),
-               t2.coded.codewords + t2.blocks[own.block].room + layers_of(t2, own.block).bytes_before(own.packet.layer),
-               t2.bytes[i]);
+               t2.coded.room(own.block) + layers_of(t2, own.block).bytes_before(own.packet.layer), t2.bytes[i]);
 }
 
 KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
@@ -308,7 +307,7 @@ KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
     const BlockLayer own = block_layer(t2, i);
     const CodeBlock &block = t2.blocks[own.block];
     uint8_t *to = codeword_place(p, i, own.packet);
-    const uint8_t *const room = t2.coded.codewords + block.room, *mq = room;
+    const uint8_t *const room = t2.coded.room(own.block), *mq = room;
     const LayerEnds ends = layers_of(t2, own.block);
     const uint32_t layer = own.packet.layer;
     const int passes = ends.passes_before(layer + 1);

@@ -65,8 +65,8 @@ struct Codestream {
     uint8_t *data;      // begins with the main header
     uint64_t capacity;  // a longer codestream is not written
     uint32_t main_header;
-    uint32_t tlm;           // MainHeader::tlm
-    const ToldStep *steps;  // MainHeader::steps, [step_count]
+    uint32_t tlm;             // MainHeader::tlm
+    const SpqcdField *steps;  // MainHeader::steps, [step_count]
     uint32_t step_count;
     CodestreamResult *result;
     const uint32_t *frame_step;  // of the frame, see step.h; nullptr: the session's steps

@@ -19,19 +19,18 @@ unsigned threads_of_tag_trees(const Geometry &g) {
 
 }  // namespace
 
-Tier2::Tier2(std::shared_ptr<Device> device, const Description &description, const Geometry &geometry,
-             const MainHeader &header, const BlockCoding &coding, Device::Stream setup)
+Tier2::Tier2(std::shared_ptr<Device> device, const Description &description, const EncoderGeometry &geometry,
+             const MainHeader &header, Device::Stream setup)
     : device_(std::move(device)),
       description_(description),
       geometry_(geometry),
       header_(header),
-      coding_(coding),
       tag_tree_threads_(threads_of_tag_trees(geometry)),
       band_table_(upload_table(device_, setup, geometry.precinct_bands)),
       packet_table_(upload_table(device_, setup, geometry.packets)),
       block_layer_table_(upload_table(device_, setup, geometry.block_layers)),
       tile_part_table_(upload_table(device_, setup, geometry.tile_parts)) {
-    if (coding_.frame_steps) steps_ = upload_table(device_, setup, header_.steps);
+    if (geometry_.coding.frame_steps) steps_ = upload_table(device_, setup, header_.steps);
 }
 
 void Tier2::allocate(Device::Stream stream, Buffers &b) const {
@@ -99,7 +98,7 @@ Tier2Buffers Tier2::parameters(const Buffers &b, const CodeBlock *blocks, const 
             .tile_part_count = tile_parts(),
             .sop = description_.sop,
             .eph = description_.eph,
-            .coding = coding_,
+            .coding = geometry_.coding,
             .max_passes = geometry_.max_passes};
 }
 
@@ -110,7 +109,7 @@ void Tier2::make_tag_trees(Device::Stream stream, const Tier2Buffers &t2) const 
 void Tier2::assemble_packets(Device::Stream stream, const Buffers &b, const Tier2Buffers &t2) const {
     const unsigned by_block_layer = blocks_for(block_layers(), kTier2Threads);
     device_->fill(stream, b.raw.data(), 0, b.raw.bytes());
-    if (!coding_.truncatable) make_tag_trees(stream, t2);
+    if (!geometry_.coding.truncatable) make_tag_trees(stream, t2);
     device_->launch(stream, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
     sum(stream, b, b.added_bytes.data(), b.bytes_before, block_layers());
     sum(stream, b, b.header_bits.data(), b.header_bits_before, block_layers());

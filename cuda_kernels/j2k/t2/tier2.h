@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tier-2 on a device: packet headers, and the codestream from codewords in their codewords.
+// Tier-2 on a device: packet headers, and the codestream from codewords in their rooms.
 #pragma once
 #include <memory>
 #include <span>
 
-#include "../../../common/j2k/codestream/geometry.h"
 #include "../../../common/j2k/codestream/main_header.h"
+#include "../../../common/j2k/t1/encoder_geometry.h"
 #include "../../device_objects.h"
 #include "t2_params.h"
 
@@ -26,8 +26,8 @@ class Tier2 {
     };
 
     // description, geometry and header live longer. setup: the stream of uploads, to be waited for.
-    Tier2(std::shared_ptr<Device> device, const Description &description, const Geometry &geometry,
-          const MainHeader &header, const BlockCoding &coding, Device::Stream setup);
+    Tier2(std::shared_ptr<Device> device, const Description &description, const EncoderGeometry &geometry,
+          const MainHeader &header, Device::Stream setup);
     // For codestreams that are about as long as the samples.
     void allocate(Device::Stream stream, Buffers &buffers) const;
     // For one of at most `bytes`. The one before is lost.
@@ -45,7 +45,6 @@ class Tier2 {
     void write_codestream(Device::Stream stream, const Buffers &buffers, const Tier2Buffers &t2,
                           const uint32_t *frame_step, std::span<const uint32_t> note) const;
 
-    const PrecinctBand *band_table() const { return band_table_.data(); }
     uint32_t bands() const { return static_cast<uint32_t>(geometry_.precinct_bands.size()); }
     unsigned tag_tree_threads() const { return tag_tree_threads_; }
 
@@ -58,15 +57,14 @@ class Tier2 {
 
     const std::shared_ptr<Device> device_;
     const Description &description_;
-    const Geometry &geometry_;
+    const EncoderGeometry &geometry_;
     const MainHeader &header_;
-    const BlockCoding coding_;
     const unsigned tag_tree_threads_;
     DeviceArray<PrecinctBand> band_table_;
     DeviceArray<Packet> packet_table_;
     DeviceArray<uint32_t> block_layer_table_;
     DeviceArray<TilePart> tile_part_table_;
-    DeviceArray<ToldStep> steps_;
+    DeviceArray<SpqcdField> steps_;
 };
 
 }  // namespace cudaenc::j2k

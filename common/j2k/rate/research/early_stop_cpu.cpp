@@ -18,8 +18,8 @@ void EarlyStopping::note(uint64_t frame, const StopOutcome &stop) {
     if (!slopes_.empty()) slopes_[frame % slopes_.size()] = stop.threshold > kBelow ? stop.threshold - kBelow : 0;
 }
 
-void EarlyStopping::truncate(const Geometry &g, uint64_t budget, const uint32_t *bytes, const int32_t *reductions,
-                             std::span<CodedBlock> coded) const {
+void EarlyStopping::truncate(const EncoderGeometry &g, uint64_t budget, const uint32_t *bytes,
+                             const int32_t *reductions, std::span<CodedBlock> coded) const {
     if (by_planes_ == EarlyStop::kNone || !budget) return;
     std::vector<uint32_t> table(kStopBins), bins(coded.size());
     std::vector<bool> stopped(coded.size());
@@ -30,8 +30,8 @@ void EarlyStopping::truncate(const Geometry &g, uint64_t budget, const uint32_t 
         };
         for_each_active([&](size_t b) {
             const size_t first = b * static_cast<size_t>(g.max_passes);
-            const PlaneCost cost = plane_cost(bytes + first, reductions + first, coded[b].planes, plane,
-                                              g.precinct_bands[g.blocks[b].precinct_band].weight);
+            const PlaneCost cost =
+                plane_cost(bytes + first, reductions + first, coded[b].planes, plane, g.coding_of(g.blocks[b]).weight);
             table[cost.bin] += cost.bytes;
             bins[b] = cost.bin;
         });

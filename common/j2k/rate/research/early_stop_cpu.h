@@ -2,8 +2,8 @@
 #pragma once
 #include <vector>
 
-#include "../../codestream/geometry.h"
 #include "../../params.h"
+#include "../../t1/encoder_geometry.h"
 #include "../outcome.h"
 #include "early_stop.h"
 
@@ -23,7 +23,7 @@ class EarlyStopping {
 
     // What blocks that were coded with all passes have where tier-1 stops by bit-planes. budget: of the frame, in
     // bytes; 0: none, and no block stops. bytes, reductions: [block * max_passes + pass].
-    void truncate(const Geometry &geometry, uint64_t budget, const uint32_t *bytes, const int32_t *reductions,
+    void truncate(const EncoderGeometry &geometry, uint64_t budget, const uint32_t *bytes, const int32_t *reductions,
                   std::span<CodedBlock> coded) const;
 
   private:

@@ -77,7 +77,7 @@ DEVICE void model_plane(const PlaneBuffers &k, int plane, uint32_t index, const 
         if constexpr (kStyle == StyleVariant::kNone)
             all = model(NoSegments{});
         else
-            all = model(RawSegments<Sliced<Tile>>{own, raw, raw_place(k.t1, b, BlockCoding{k.style, true})});
+            all = model(RawSegments<Sliced<Tile>>{own, raw, raw_place(k.t1, block, BlockCoding{k.style, true})});
         symbols = all - symbols;
         k.significant[at] = state.significant;
         k.refined[at] = state.refined;

@@ -20,8 +20,8 @@ class CiboTier1 {
         bool compaction = true;  // thread-blocks and lanes for active blocks only
         int lanes = 32;          // of a warp that code a block, at most
         EarlyStop stop = EarlyStop::kNone;
-        const uint64_t *budget = nullptr;     // of early stops, in bytes, on the device
-        const PrecinctBand *bands = nullptr;  // of the blocks, for early stops
+        const uint64_t *budget = nullptr;   // of early stops, in bytes, on the device
+        const BandCoding *bands = nullptr;  // of the blocks, for early stops
     };
     // Queues all of it on `stream`; MQ coding that overlaps takes `other`, which `stream` waits for. Blocks that
     // stopped have what they have with all passes, up to their last one. t1.work is not used.
@@ -49,9 +49,9 @@ class CiboTier1 {
 class CiboCoder : public BlockCoder {
   public:
     // blocks, options.bands and options.budget: on the device.
-    CiboCoder(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t room_bytes,
+    CiboCoder(const std::shared_ptr<Device> &device, const Tier1Batch &batch, const CodewordRooms &rooms,
               const CodeBlock *blocks, const CiboTier1::Options &options)
-        : memory_(device, batch, room_bytes),
+        : memory_(device, batch, rooms),
           t1_(memory_.buffers(blocks)),
           options_(options),
           other_(device),

@@ -74,7 +74,7 @@ using MqPlaneParams = KernelOf<PlaneInput, "j2k/rate/research/cibo", "j2k_cibo_m
 // What active blocks' plane took, by slope. Grid: ceil(count / kActiveThreads).
 struct PlaneCostParams : PlaneInput {
     static constexpr KernelName kernel{"j2k/rate/research/cibo", "j2k_cibo_plane_cost"};
-    const PrecinctBand *bands;
+    const BandCoding *bands;
     uint32_t *table;  // [kStopBins]: bytes so far; zero before the first plane
     uint16_t *bins;   // [block]: of its last plane
 };
