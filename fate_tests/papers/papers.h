@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../../common/device.h"
+#include "../bench/peer_openjpeg.h"
 #include "../bench/picture.h"
 
 namespace cudaenc::bench {
@@ -15,8 +16,13 @@ struct PaperRun {
     std::vector<Picture> pictures;  // at least one
     int runs;                       // of each time; medians count
     bool small;                     // sizes of a test
+    const OpenJpeg *openjpeg;       // for PSNR; nullptr: it is not measured
 };
 
-bool measure_fuentes(const PaperRun &run);  // CAVLCU, 2021
+bool measure_bruns(const PaperRun &run);     // the bypass, 2016
+bool measure_matela(const PaperRun &run);    // context modelling by samples, 2010
+bool measure_martinez(const PaperRun &run);  // rate control, 2017
+bool measure_fuentes(const PaperRun &run);   // CAVLCU, 2021
+bool measure_patel(const PaperRun &run);     // JPEG, 2009
 
 }  // namespace cudaenc::bench

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// M. A. Martinez-del-Amor et al., "Parallel efficient rate control methods for JPEG 2000" (2017): table 1 and figure 8.
+#include <cmath>
+#include <cstdio>
+
+#include "papers.h"
+#include "tier1_forms.h"
+
+namespace cudaenc::bench {
+
+namespace {
+
+struct Method {
+    const char *name;
+    int rate_control;
+};
+constexpr Method kMethods[] = {{"pcrd", CUDAENC_J2K_RATE_PCRD},
+                               {"psp", CUDAENC_J2K_RATE_PSP},
+                               {"pst", CUDAENC_J2K_RATE_PST},
+                               {"psb", CUDAENC_J2K_RATE_PSB},
+                               {"bpi", CUDAENC_J2K_RATE_BPI}};
+constexpr int kShot = 4;  // frames between cuts
+
+// Shots of shifts of a picture each.
+struct Clip {
+    std::vector<std::unique_ptr<Frames>> shots;
+    Clip(const std::vector<Picture> &pictures, const FrameFormat &format, const std::shared_ptr<Device> &device) {
+        for (const Picture &picture : pictures)
+            shots.push_back(std::make_unique<Frames>(std::vector<Picture>{picture}, format, kShot, device));
+    }
+    size_t frames() const { return shots.size() * kShot; }
+    const CudaencFrame &operator[](size_t i) const { return (*shots[i / kShot % shots.size()])[i % kShot]; }
+};
+
+double quartile(std::vector<double> values, double share) {
+    std::sort(values.begin(), values.end());
+    return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+void measure_method(const PaperRun &run, const Case &c, const Clip &clip, const Clip &host, size_t bytes,
+                    const Method &method, double &pcrd_fps) {
+    const bool on_gpu = run.device->name().rfind("cuda", 0) == 0;
+    CudaencConfig config = make_config(c, on_gpu ? "cuda" : "emu");
+    config.device_frames = on_gpu;
+    config.async_depth = run.small ? 2 : 4;  // of pst at most pst_lag
+    config.j2k.rate_control = method.rate_control;
+    config.j2k.quality = -1;
+    config.j2k.frame_bytes = static_cast<int64_t>(bytes);
+    const uint64_t before = run.device->free_memory();
+    Session session(config);
+    const double slot =
+        (static_cast<double>(before) - static_cast<double>(run.device->free_memory())) / config.async_depth / (1 << 20);
+    std::vector<double> misses;
+    std::vector<std::vector<uint8_t>> packets;
+    const auto code = [&](bool keep) {
+        const Clock::time_point start = Clock::now();
+        size_t next = 0, received = 0;
+        while (received < clip.frames()) {
+            while (next < clip.frames() && session.submit(clip[next])) next++;
+            if (next == clip.frames()) session.flush();
+            const CudaencPacket packet = session.receive();
+            if (keep) {
+                misses.push_back(100 * (static_cast<double>(packet.size) / static_cast<double>(bytes) - 1));
+                packets.emplace_back(packet.data, packet.data + packet.size);
+            }
+            cudaenc_buffer_free(packet.buffer);
+            received++;
+        }
+        return static_cast<double>(clip.frames()) / seconds_since(start);
+    };
+    code(true);
+    const double fps = median_of(run.runs, [&] { return code(false); }).median;
+    if (method.rate_control == CUDAENC_J2K_RATE_PCRD) pcrd_fps = fps;
+    std::printf("| %zu | %s | %.0f | %.2f | %.2f, %.2f, %.2f, %.2f, %.2f | ", bytes, method.name, fps, fps / pcrd_fps,
+                quartile(misses, 0), quartile(misses, 0.25), quartile(misses, 0.5), quartile(misses, 0.75),
+                quartile(misses, 1));
+    std::vector<double> psnrs(run.openjpeg ? packets.size() : 0);
+    parallel(static_cast<int>(psnrs.size()), [&](int i) {
+        psnrs[static_cast<size_t>(i)] =
+            run.openjpeg->psnr(c, host[static_cast<size_t>(i)], packets[static_cast<size_t>(i)]);
+    });
+    if (psnrs.empty()) {
+        std::printf("| ");
+    } else {
+        double sum = 0, cuts = 0;
+        for (size_t i = 0; i < psnrs.size(); i++) (i % kShot ? sum : cuts) += psnrs[i];
+        std::printf("%.3f, %.3f, %.3f | ", cuts * kShot / static_cast<double>(psnrs.size()),
+                    sum / (static_cast<double>(psnrs.size()) * (kShot - 1) / kShot),
+                    *std::min_element(psnrs.begin(), psnrs.end()));
+    }
+    std::printf("%.1f |\n", slot);
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+bool measure_martinez(const PaperRun &run) {
+    Case c = choose_cases("hd-lossy")[0];
+    if (run.small) c.format.width = 100, c.format.height = 72;
+    const bool on_gpu = run.device->name().rfind("cuda", 0) == 0;
+    const Clip clip(run.pictures, c.format, on_gpu ? run.device : nullptr), host(run.pictures, c.format, nullptr);
+    std::printf(
+        "\nMartinez-del-Amor 2017: a clip of %zu frames, %dx%d, a cut each %d frames. Frames/s of 4 in flight, "
+        "times pcrd; by how many %% packets miss their size: least, quartiles, most; PSNR of first frames of "
+        "shots, of others, the least; MiB of GPU memory a slot\n\n",
+        clip.frames(), c.format.width, c.format.height, kShot);
+    std::printf("| bytes | method | frames/s | times | misses | PSNR | MiB |\n|---|---|---|---|---|---|---|\n");
+    const double pixels = c.pixels();
+    for (const double rate : run.small ? std::vector<double>{1.2} : std::vector<double>{0.5, 1.2, 2.3}) {
+        double pcrd_fps = 0;
+        for (const Method &method : kMethods)
+            measure_method(run, c, clip, host, static_cast<size_t>(rate * pixels / 8), method, pcrd_fps);
+    }
+    return true;
+}
+
+}  // namespace cudaenc::bench
