@@ -482,6 +482,7 @@ typedef struct CudaencPacket {
     void *opaque;          /**< the frame's */
     CudaencBuffer *buffer; /**< owns data; cudaenc_buffer_free() it */
     double quality;        /**< that the frame has: the QP of H.264, the quality of JPEG and JPEG 2000 */
+    int delta;             /**< 0: a key packet, with which decoding can begin; 1: it needs packets before */
 } CudaencPacket;
 
 typedef struct CudaencSession CudaencSession;

@@ -59,6 +59,7 @@ PooledBuffer PacketPool::take(size_t size) {
     }
     buffer->pool = shared_from_this();
     buffer->quality = CUDAENC_NO_QUALITY;
+    buffer->delta = false;
     buffer->missed.clear();
     buffer->metadata_warning.clear();
     buffer->set_packet(0, size);

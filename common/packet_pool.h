@@ -22,6 +22,7 @@ struct CudaencBuffer {
     size_t size;      // of the packet; in host memory CUDAENC_PACKET_PADDING zero bytes follow
     bool on_device;
     double quality;  // see CudaencPacket
+    bool delta;      // likewise
     // A target that the packet misses, in a line; mostly empty. above: its user asked for less, and may want to know.
     std::string missed;
     bool missed_above;

@@ -185,6 +185,7 @@ int receive(CudaencSession *session, CudaencPacket *packet, Receive when) {
         result->data = buffer->data;
         result->size = buffer->size;
         result->quality = buffer->quality;
+        result->delta = buffer->delta;
         result->buffer = buffer.release();
         return code;
     });

@@ -511,7 +511,8 @@ static int fill_packet(AVCodecContext *avctx, const FFCudaencContext *ctx, AVPac
     pkt->pts      = frame->pts;
     pkt->dts      = frame->pts; /* packets leave in the order of the frames */
     pkt->duration = cudaenc_frame_duration(frame);
-    pkt->flags   |= AV_PKT_FLAG_KEY;
+    if (!p->delta)
+        pkt->flags |= AV_PKT_FLAG_KEY;
 
     ret = copy_side_data(avctx, pkt, frame);
     if (ret < 0)

@@ -56,7 +56,7 @@ PacketWriter::PacketWriter(const Params &params) : p_(params), parameter_sets_(m
         prefix_ = make_avc_intra_prefix(p_.sets, p_.avc_intra_flavor);
         return;
     }
-    if (p_.aud) append(prefix_, make_aud());
+    if (p_.aud) append(prefix_, make_aud(SliceType::i));
     if (p_.repeat_headers) append(prefix_, parameter_sets_);
 }
 
@@ -64,8 +64,13 @@ void PacketWriter::begin(PictureState &picture, const CudaencFrame &frame) const
     Sei sei = make_sei_of(frame, p_);
     picture.number = pictures_;
     picture.skipped = p_.sets.vui.hrd ? 0 : frame.skipped;  // HRD parameters tell of a fixed frame rate
-    // Not that of the picture before, see renumber().
-    picture.idr_pic_id = p_.avc_intra_class ? avc_intra_idr_pic_id(picture.number) : picture.number % 2;
+    picture.header = {
+        .first_macroblock = 0,
+        // Not that of the picture before, see renumber().
+        .idr_pic_id = p_.avc_intra_class ? avc_intra_idr_pic_id(picture.number) : static_cast<int>(picture.number % 2),
+        .qp_delta = 0,
+        .disable_deblocking_filter_idc = p_.deblock ? 0 : 1};
+    if (!p_.sets.pic_order_cnt_type) picture.header.pic_order_cnt_lsb = 0;
     picture.prefix = prefix_;
     picture.sei_at = picture.prefix.size();
     if (p_.sets.vui.hrd) {  // picture timing comes with buffering periods
@@ -91,12 +96,10 @@ void PacketWriter::write_buffering_period(PictureState &picture) const {
 
 void PacketWriter::make_headers(PictureState &picture) const {
     picture.headers.clear();
+    picture.header.qp_delta = std::min(picture.qp, kMaxQp) - p_.rate.qp;
     for (const Slice &slice : p_.slices) {
-        picture.headers.push_back(make_slice_header({.first_macroblock = slice.first,
-                                                     .idr_pic_id = picture.idr_pic_id,
-                                                     .qp_delta = std::min(picture.qp, kMaxQp) - p_.rate.qp,
-                                                     .disable_deblocking_filter_idc = p_.deblock ? 0 : 1,
-                                                     .has_pic_order_cnt_lsb = !p_.sets.pic_order_cnt_type}));
+        picture.header.first_macroblock = slice.first;
+        picture.headers.push_back(make_slice_header(picture.header));
     }
 }
 
@@ -111,8 +114,8 @@ PacketSize PacketWriter::estimate(const PictureState &picture, uint64_t bits) co
 }
 
 bool PacketWriter::renumber(PictureState &picture) const {
-    if (picture.idr_pic_id != last_idr_pic_id_) return false;
-    picture.idr_pic_id = 2;  // no picture's own
+    if (picture.header.idr_pic_id != last_idr_pic_id_) return false;
+    picture.header.idr_pic_id = 2;  // no picture's own
     make_headers(picture);
     return true;
 }
@@ -124,6 +127,7 @@ size_t PacketWriter::packet_bytes(const PictureState &picture, uint64_t slice_by
 
 void PacketWriter::write_around(const PictureState &picture, uint64_t slice_bytes, CudaencBuffer &packet) const {
     packet.quality = std::min(picture.qp, kMaxQp);  // beyond it frequencies are lost
+    packet.delta = !picture.header.is_idr();
     packet.missed = picture.missed;
     packet.missed_above = true;
     std::copy(picture.prefix.begin(), picture.prefix.end(), packet.data);

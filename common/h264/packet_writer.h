@@ -12,11 +12,11 @@ namespace cudaenc::h264 {
 
 // A picture in flight.
 struct PictureState : PlannedPicture {
-    std::vector<SliceHeaderBits> headers;
-    std::vector<uint8_t> prefix;  // NAL units before the slices
-    size_t sei_at;                // where SEI messages begin in it
+    SliceHeader header;                    // what those of its slices have in common
+    std::vector<SliceHeaderBits> headers;  // of its slices
+    std::vector<uint8_t> prefix;           // NAL units before the slices
+    size_t sei_at;                         // where SEI messages begin in it
     std::optional<Timecode> timecode;
-    int idr_pic_id;
 };
 
 class PacketWriter {
@@ -39,7 +39,7 @@ class PacketWriter {
     // idr_pic_id of the packet before, which 7.4.3 does not allow. Then it gets another one, in its headers as well,
     // and its slices have to be coded once more.
     bool renumber(PictureState &picture) const;
-    void end(const PictureState &picture) { last_idr_pic_id_ = picture.idr_pic_id; }
+    void end(const PictureState &picture) { last_idr_pic_id_ = picture.header.idr_pic_id; }
 
     // The size of the packet. All of its bytes but the slices, which begin at prefix.size(), and what it tells of
     // itself.

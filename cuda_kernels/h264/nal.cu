@@ -420,7 +420,7 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
     }
     uint8_t *to = p.bytes + bytes_before;
     if (thread_x() < static_cast<int>(prefix))
-        to[thread_x()] = thread_x() < 3 ? 0 : thread_x() == 3 ? 1 : nal_header(kNalIdrSlice);
+        to[thread_x()] = thread_x() < 3 ? 0 : thread_x() == 3 ? 1 : static_cast<uint8_t>(p.headers->nal_header);
     to += prefix;
     windows.for_each(preventions.zeros, state, [&](const WindowBytes &bytes) {
         if (counts && windows.count > 1) preventions.of_window = count_preventions(bytes);

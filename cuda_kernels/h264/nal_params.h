@@ -24,8 +24,9 @@ struct GroupLinks {
 struct NalParams {
     static constexpr KernelName kernel{.module = "h264/nal", .function = "h264_nal", .overlaps = true};
     const GroupRange *ranges;
-    const PieceBits *bits;  // of each piece
-    const uint32_t *words;  // [word_pitch * piece]
+    const SliceHeaderBits *headers;  // of the slices, whose NAL units have equal headers
+    const PieceBits *bits;           // of each piece
+    const uint32_t *words;           // [word_pitch * piece]
     uint32_t word_pitch;
     GroupLinks links, next_links;  // those of the next picture become 0
     uint32_t *tickets;

@@ -254,6 +254,7 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
     });
     device_->launch(stream, {static_cast<unsigned>(groups)}, kGroupThreads,
                     NalParams{.ranges = groups_.data(),
+                              .headers = headers,
                               .bits = b.bits.data(),
                               .words = b.words.data(),
                               .word_pitch = pitch,

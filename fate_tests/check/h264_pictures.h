@@ -54,9 +54,9 @@ inline CodedMacroblocks random_picture(Random &random, const h264::CodedFormat &
     const bool subsampled = chroma_blocks(f.chroma) > 0;
     p.levels.resize(static_cast<size_t>(f.macroblocks() * blocks * 16));
     for (size_t s = 0; s < p.slices.size(); s++) {
-        SliceParameters parameters{p.slices[s].first, random.between(0, 1), random.between(-30, 25)};
-        parameters.disable_deblocking_filter_idc = random.between(0, 2);
-        p.headers.push_back(make_slice_header(parameters));
+        SliceHeader header{p.slices[s].first, random.between(0, 1), random.between(-30, 25)};
+        header.disable_deblocking_filter_idc = random.between(0, 2);
+        p.headers.push_back(make_slice_header(header));
         for (uint32_t i = 0; i < p.slices[s].count; i++) {
             const size_t address = p.macroblocks.size();
             int16_t *levels = &p.levels[address * static_cast<size_t>(blocks) * 16];

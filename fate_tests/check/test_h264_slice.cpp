@@ -141,7 +141,7 @@ START_TEST(emulation_prevention) {
         const BitWriter::Run run = bits.end();
         std::vector<uint8_t> nal(most_nal_bytes(rbsp.size()));
         NalWriter writer(nal.data());
-        writer.begin(kNalIdrSlice);
+        writer.begin(nal_header(kNalIdrSlice, 3));
         writer.put(bits.words() + run.first_word, run.bits);
         nal.resize(static_cast<size_t>(writer.end() - nal.data()));
         const std::vector<uint8_t> expected = prevent_emulation(rbsp);
@@ -216,7 +216,7 @@ END_TEST
 START_TEST(slice_headers) {
     Random random(5);
     for (int i = 0; i < 3000; i++) {
-        SliceParameters s{random.one_in(3) ? 0 : random.below(300000), random.between(0, 1), random.between(-80, 80)};
+        SliceHeader s{random.one_in(3) ? 0 : random.below(300000), random.between(0, 1), random.between(-80, 80)};
         s.disable_deblocking_filter_idc = random.between(0, 2);
         if (s.disable_deblocking_filter_idc != 1) {
             s.alpha_c0_offset_div2 = random.between(-6, 6);
@@ -235,6 +235,29 @@ START_TEST(slice_headers) {
                    h.alpha_c0_offset_div2 == s.alpha_c0_offset_div2 && h.beta_offset_div2 == s.beta_offset_div2,
                "slice header %d", i);
     }
+}
+END_TEST
+
+// Of a picture that is no IDR picture, with pic_order_cnt_type 0.
+START_TEST(slice_headers_of_p) {
+    for (const int nal_ref_idc : {0, 2}) {
+        SliceHeader s{.first_macroblock = 40, .idr_pic_id = 0, .qp_delta = -3};
+        s.pic_order_cnt_lsb = 14;
+        s.nal_unit_type = kNalSlice;
+        s.nal_ref_idc = nal_ref_idc;
+        s.slice_type = SliceType::p;
+        s.frame_num = 7;
+        const SliceHeaderBits bits = make_slice_header(s);
+        EXPECT(bits.nal_header == static_cast<uint32_t>(nal_ref_idc << 5 | 1), "header of the NAL unit");
+        std::vector<uint8_t> bytes;
+        for (const uint32_t word : bits.words)
+            for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<uint8_t>(word >> shift));
+        BitReader in(bytes);
+        EXPECT(in.ue() == 40 && in.ue() == 5 && in.ue() == 0 && in.u(4) == 7 && in.u(4) == 14, "P, frame_num, order");
+        EXPECT(in.u(2) == 0 && (!nal_ref_idc || !in.u1()), "num_ref_idx, modification, marking");
+        EXPECT(in.se() == -3 && in.ue() == 1 && in.position() == bits.count, "slice_qp_delta, filter");
+    }
+    EXPECT((make_aud(SliceType::p) == std::vector<uint8_t>{0, 0, 0, 1, 9, 0x30}), "access unit delimiter");
 }
 END_TEST
 
@@ -287,7 +310,7 @@ START_TEST(sei_and_others) {
     EXPECT(in.u(16) == 1000 && in.u(16) == 400 && in.position() == end, "light levels");
     in.trailing_bits();
 
-    EXPECT((make_aud() == std::vector<uint8_t>{0, 0, 0, 1, 9, 0x10}), "access unit delimiter");
+    EXPECT((make_aud(SliceType::i) == std::vector<uint8_t>{0, 0, 0, 1, 9, 0x10}), "access unit delimiter");
     for (const size_t size : {kLeastFillerBytes, size_t{7}, size_t{1000}}) {
         const Nal filler = split_stream(make_filler(size)).at(0);
         EXPECT(make_filler(size).size() == size && filler.type == 12 && filler.rbsp.back() == 0x80, "filler");
@@ -318,6 +341,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, emulation_prevention);
     tcase_add_test(c, parameter_sets);
     tcase_add_test(c, slice_headers);
+    tcase_add_test(c, slice_headers_of_p);
     tcase_add_test(c, sei_and_others);
     return run_suite(suite);
 }

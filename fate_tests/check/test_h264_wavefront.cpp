@@ -63,7 +63,7 @@ void expect_same(const std::shared_ptr<Device> &device, const std::vector<Source
     for (int i = 0; i < f.slices; i++) slices.push_back(f.slice(i));
     const DeviceSliceCoder slice_coder(device, f.coded(), slices);
     const DeviceArray<SliceHeaderBits> headers =
-        upload_now(device, std::vector(slices.size(), SliceHeaderBits{{}, 37}));
+        upload_now(device, std::vector(slices.size(), SliceHeaderBits{{}, 37, 0}));
     struct InFlight {
         IntraBuffers intra;
         PictureBuffers slices;

@@ -418,7 +418,7 @@ START_TEST(submit_and_receive_take_turns) {
             CudaencPacket packet;
             const auto receive = [&](size_t i) {
                 EXPECT_EQ(cudaenc_receive(session, &packet), CUDAENC_OK);
-                EXPECT(packet.opaque == tag(i));
+                EXPECT(packet.opaque == tag(i) && !packet.delta);
                 EXPECT(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected[i]);
                 cudaenc_buffer_free(packet.buffer);
             };
@@ -492,7 +492,7 @@ START_TEST(finished_packets_are_polled) {
                 const CudaencFrame frame = tagged(pictures[i], i);
                 EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
                 EXPECT_EQ(poll_until_there(session, packet), CUDAENC_OK);
-                EXPECT(packet.opaque == tag(i));
+                EXPECT(packet.opaque == tag(i) && !packet.delta);
                 EXPECT(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected[i]);
                 cudaenc_buffer_free(packet.buffer);
                 EXPECT_EQ(cudaenc_poll(session, &packet), CUDAENC_AGAIN);

@@ -145,7 +145,7 @@ std::vector<uint8_t> make_avc_intra_prefix(const ParameterSets &sets, int flavor
     std::vector<uint8_t> prefix;
     const bool sony = flavor == CUDAENC_AVC_INTRA_SONY, large = sets.height >= 1080;
     // Zeros after NAL units (B.1) up to fixed places, in blocks of 512 bytes.
-    append(prefix, make_aud());
+    append(prefix, make_aud(SliceType::i));
     append(prefix, make_sps(sets));
     prefix.resize(256);
     append(prefix, make_pps(sets));

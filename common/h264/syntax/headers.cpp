@@ -36,18 +36,18 @@ class Rbsp {
     }
     bool aligned() const { return bits_.phase() == 0; }
 
-    std::vector<uint8_t> nal(NalType type) {
+    std::vector<uint8_t> nal(NalType type, int nal_ref_idc = 0) {
         const BitWriter::Run run = bits_.end();
         std::vector<uint8_t> nal(most_nal_bytes(run.bits / 8));
         NalWriter writer(nal.data());
-        writer.begin(type);
+        writer.begin(nal_header(type, nal_ref_idc));
         writer.put(bits_.words() + run.first_word, run.bits);
         nal.resize(static_cast<size_t>(writer.end() - nal.data()));
         return nal;
     }
-    SliceHeaderBits slice_header() {
+    SliceHeaderBits slice_header(uint8_t nal_header) {
         const BitWriter::Run run = bits_.end();
-        SliceHeaderBits header{{}, static_cast<uint32_t>(run.bits)};
+        SliceHeaderBits header{{}, static_cast<uint32_t>(run.bits), nal_header};
         for (size_t i = 0; 32 * i < run.bits; i++)
             header.words[i] = static_cast<uint32_t>(bits_.words()[run.first_word + i / 2] >> (i & 1 ? 0 : 32));
         return header;
@@ -265,11 +265,11 @@ std::vector<uint8_t> make_sps(const ParameterSets &s) {
         out.flag(scaling);  // seq_scaling_matrix_present_flag
         if (scaling) put_scaling_lists(*s.scaling, out);
     }
-    out.ue(0);                             // log2_max_frame_num_minus4
-    out.ue(s.pic_order_cnt_type);          // 2: output order is decoding order
+    out.ue(0);  // log2_max_frame_num_minus4
+    out.ue(s.pic_order_cnt_type);
     if (!s.pic_order_cnt_type) out.ue(0);  // log2_max_pic_order_cnt_lsb_minus4
-    out.ue(0);                             // max_num_ref_frames
-    out.flag(false);                       // gaps_in_frame_num_value_allowed_flag
+    out.ue(s.max_num_ref_frames);
+    out.flag(false);  // gaps_in_frame_num_value_allowed_flag
     out.ue(f.width - 1);
     out.ue(f.height - 1);
     out.flag(true);  // frame_mbs_only_flag
@@ -284,7 +284,7 @@ std::vector<uint8_t> make_sps(const ParameterSets &s) {
     out.flag(true);  // vui_parameters_present_flag
     put_vui(s.vui, is_high_profile(s.profile_idc) && s.constraint_sets & 0x10, out);
     out.trailing_bits();
-    return out.nal(kNalSps);
+    return out.nal(kNalSps, 3);
 }
 
 // 7.3.2.2
@@ -313,27 +313,35 @@ std::vector<uint8_t> make_pps(const ParameterSets &s) {
         out.se(s.second_chroma_qp_index_offset);
     }
     out.trailing_bits();
-    return out.nal(kNalPps);
+    return out.nal(kNalPps, 3);
 }
 
-// 7.3.3, with nal_unit_type 5
-SliceHeaderBits make_slice_header(const SliceParameters &s) {
+// 7.3.3
+SliceHeaderBits make_slice_header(const SliceHeader &s) {
     Rbsp out;
     out.ue(s.first_macroblock);
-    out.ue(7);    // slice_type: I, as all of the picture's
-    out.ue(0);    // pic_parameter_set_id
-    out.u(0, 4);  // frame_num
-    out.ue(s.idr_pic_id);
-    if (s.has_pic_order_cnt_lsb) out.u(0, 4);
-    out.flag(false);  // no_output_of_prior_pics_flag
-    out.flag(false);  // long_term_reference_flag
+    out.ue(5 + static_cast<uint32_t>(s.slice_type));  // as all of the picture's
+    out.ue(0);                                        // pic_parameter_set_id
+    out.u(s.frame_num, 4);
+    if (s.is_idr()) out.ue(s.idr_pic_id);
+    if (s.pic_order_cnt_lsb) out.u(*s.pic_order_cnt_lsb, 4);
+    if (s.slice_type == SliceType::p) {
+        out.flag(false);  // num_ref_idx_active_override_flag
+        out.flag(false);  // ref_pic_list_modification_flag_l0
+    }
+    if (s.nal_ref_idc && s.is_idr()) {
+        out.flag(false);  // no_output_of_prior_pics_flag
+        out.flag(false);  // long_term_reference_flag
+    } else if (s.nal_ref_idc) {
+        out.flag(false);  // adaptive_ref_pic_marking_mode_flag
+    }
     out.se(s.qp_delta);
     out.ue(s.disable_deblocking_filter_idc);
     if (s.disable_deblocking_filter_idc != 1) {
         out.se(s.alpha_c0_offset_div2);
         out.se(s.beta_offset_div2);
     }
-    return out.slice_header();
+    return out.slice_header(nal_header(s.nal_unit_type, s.nal_ref_idc));
 }
 
 std::vector<uint8_t> make_sei(const Sei &sei) {
@@ -353,9 +361,9 @@ std::vector<uint8_t> make_sei(const Sei &sei) {
     return out.nal(kNalSei);
 }
 
-std::vector<uint8_t> make_aud() {
+std::vector<uint8_t> make_aud(SliceType type) {
     Rbsp out;
-    out.u(0, 3);
+    out.u(type == SliceType::i ? 0 : 1, 3);  // primary_pic_type
     out.trailing_bits();
     return out.nal(kNalAud);
 }
@@ -363,7 +371,7 @@ std::vector<uint8_t> make_aud() {
 std::vector<uint8_t> make_filler(size_t bytes) {
     if (bytes < kLeastFillerBytes) throw Error(CUDAENC_ERR_INTERNAL, format_string("filler data of %zu bytes", bytes));
     std::vector<uint8_t> nal(bytes, 0xFF);
-    NalWriter(nal.data()).begin(kNalFiller);
+    NalWriter(nal.data()).begin(nal_header(kNalFiller, 0));
     nal.back() = 0x80;
     return nal;
 }

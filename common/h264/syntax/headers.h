@@ -35,7 +35,7 @@ struct Vui {
     std::optional<Hrd> hrd;  // these and buffering periods follow
 };
 
-// One set of each kind: every picture is an IDR frame of I slices with CAVLC.
+// One set of each kind, for frames with CAVLC. frame_num and pic_order_cnt_lsb have 4 bits.
 struct ParameterSets {
     int profile_idc;
     uint8_t constraint_sets;  // constraint_set0_flag is the highest bit
@@ -45,7 +45,8 @@ struct ParameterSets {
     Vui vui;
     int pic_init_qp;  // with QpBdOffset
     int chroma_qp_index_offset, second_chroma_qp_index_offset;
-    int pic_order_cnt_type = 2;             // or 0, with pic_order_cnt_lsb of 4 bits
+    int pic_order_cnt_type = 2;  // or 0, with pic_order_cnt_lsb; 2: the output order is that of decoding
+    int max_num_ref_frames = 0;
     const ScalingLists *scaling = nullptr;  // of Intra; nullptr: flat
     bool scaling_in_pps = false;            // else in the SPS
 };
@@ -57,20 +58,29 @@ std::vector<uint8_t> make_pps(const ParameterSets &sets);
 
 // ---- Slices
 
-struct SliceParameters {
+enum class SliceType : uint8_t { p = 0, i = 2 };  // table 7-6
+// What slice_header() (7.3.3) and the header of its NAL unit tell.
+struct SliceHeader {
     uint32_t first_macroblock;
-    int idr_pic_id;  // not that of the picture before
+    int idr_pic_id;  // of an IDR picture: not that of the picture before
     int qp_delta;    // slice_qp_delta
     int disable_deblocking_filter_idc = 1;
     int alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
-    bool has_pic_order_cnt_lsb = false;  // with pic_order_cnt_type 0
+    std::optional<int> pic_order_cnt_lsb = {};  // with pic_order_cnt_type 0
+    // The same in all slices of a picture:
+    NalType nal_unit_type = kNalIdrSlice;
+    int nal_ref_idc = 3;
+    SliceType slice_type = SliceType::i;  // P slices refer to the picture before
+    int frame_num = 0;
+    bool is_idr() const { return nal_unit_type == kNalIdrSlice; }
 };
-// slice_header(), for the coders of slices.
+// The same for the coders of slices.
 struct SliceHeaderBits {
     uint32_t words[4];  // the first bit is the highest
     uint32_t count;
+    uint32_t nal_header;
 };
-SliceHeaderBits make_slice_header(const SliceParameters &slice);
+SliceHeaderBits make_slice_header(const SliceHeader &slice);
 template <class Bits>
 CUDAENC_HD void code_slice_header(const SliceHeaderBits &header, Bits &out) {
     const uint32_t count = header.count;
@@ -114,7 +124,8 @@ struct Sei {
 };
 std::vector<uint8_t> make_sei(const Sei &sei);
 
-std::vector<uint8_t> make_aud();  // primary_pic_type 0: I slices
+// An access unit delimiter. P: a picture of P slices, which may have I slices too.
+std::vector<uint8_t> make_aud(SliceType type);
 // Filler data: a NAL unit of so many bytes, at least kLeastFillerBytes.
 constexpr size_t kLeastFillerBytes = kNalPrefixBytes + 1;
 std::vector<uint8_t> make_filler(size_t bytes);

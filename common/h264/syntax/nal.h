@@ -10,14 +10,12 @@
 
 namespace cudaenc::h264 {
 
-enum NalType { kNalIdrSlice = 5, kNalSei = 6, kNalSps = 7, kNalPps = 8, kNalAud = 9, kNalFiller = 12 };
+enum NalType { kNalSlice = 1, kNalIdrSlice = 5, kNalSei = 6, kNalSps = 7, kNalPps = 8, kNalAud = 9, kNalFiller = 12 };
 
 // Start code and header. Every NAL unit gets zero_byte, which some need and all may have.
 constexpr int kNalPrefixBytes = 5;
-CUDAENC_HD constexpr uint8_t nal_header(NalType type) {
-    const int ref_idc = type == kNalIdrSlice || type == kNalSps || type == kNalPps ? 3 : 0;
-    return static_cast<uint8_t>(ref_idc << 5 | type);
-}
+// nal_ref_idc: 0 to 3, 0 where nothing refers to the NAL unit.
+constexpr uint8_t nal_header(NalType type, int nal_ref_idc) { return static_cast<uint8_t>(nal_ref_idc << 5 | type); }
 
 // The bytes of a NAL unit at most, from those of its RBSP.
 constexpr uint64_t most_nal_bytes(uint64_t rbsp) { return kNalPrefixBytes + rbsp + rbsp / 2; }
@@ -26,8 +24,8 @@ constexpr uint64_t most_nal_bytes(uint64_t rbsp) { return kNalPrefixBytes + rbsp
 class NalWriter {
   public:
     explicit NalWriter(uint8_t *to) : to_(to) {}
-    void begin(NalType type) {
-        const uint8_t prefix[kNalPrefixBytes] = {0, 0, 0, 1, nal_header(type)};
+    void begin(uint8_t header) {  // see nal_header()
+        const uint8_t prefix[kNalPrefixBytes] = {0, 0, 0, 1, header};
         std::memcpy(to_, prefix, sizeof prefix);
         to_ += sizeof prefix;
         zeros_ = 0;

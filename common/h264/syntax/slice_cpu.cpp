@@ -60,7 +60,7 @@ void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &
     const BitWriter::Run run = out.end();
     coded.nal.resize(most_nal_bytes((run.bits + 7) / 8));
     NalWriter nal(coded.nal.data());
-    nal.begin(kNalIdrSlice);
+    nal.begin(static_cast<uint8_t>(header.nal_header));
     nal.put(out.words() + run.first_word, run.bits);
     coded.nal.resize(static_cast<size_t>(nal.end() - coded.nal.data()));
 }
