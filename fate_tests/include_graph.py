@@ -29,6 +29,7 @@ RULES = {
     "common/h264/qp.h": [],
     "common/h264/syntax": ["common", "common/h264/qp.h"],
     "common/h264/intra": ["common/h264/syntax"],
+    "common/h264/inter": ["common/h264/syntax"],
     "common/h264/lanes": ["common/h264/intra"],
     "common/h264/rate": ["common", "common/h264/qp.h"],
     "common/h264": ["common/h264/lanes", "common/h264/rate"],
