@@ -7,7 +7,10 @@ namespace cudaenc::h264 {
 
 H264Pipeline::H264Pipeline(const Params &params, int slots, int threads, std::span<const char *const> stage_names,
                            bool stage_times, const std::shared_ptr<Device> &device)
-    : CpuEncoder(slots, threads, stage_names, stage_times, device), p_(params), packets_(p_), planner_(p_.rate, slots) {
+    : CpuEncoder(slots, threads, stage_names, stage_times, device),
+      p_(params),
+      packet_writer_(p_),
+      planner_(p_.rate, slots) {
     for (int i = 0; i < slots; i++) pictures_.emplace_back(p_.picture).slot = i;
     waiting_.reserve(slots);
 }
@@ -20,8 +23,8 @@ void H264Pipeline::set_output(int slot, Macroblock *macroblocks, int16_t *levels
 
 void H264Pipeline::take(int slot, const CudaencFrame &frame) {
     Picture &picture = pictures_[slot];
-    packets_.begin(picture, frame);
-    if (p_.keystream) packets_.make_sign_flips(picture, picture.sign_flips);
+    packet_writer_.begin(picture, frame);
+    if (p_.keystream) packet_writer_.make_sign_flips(picture, picture.sign_flips);
     for (int c = 0; c < p_.input.components; c++) {
         const CudaencComponent &k = p_.input.component[c];
         picture.layouts[static_cast<size_t>(c)] = layout_of(k, frame.data[k.plane], frame.stride[k.plane]);
@@ -29,7 +32,7 @@ void H264Pipeline::take(int slot, const CudaencFrame &frame) {
 }
 
 void H264Pipeline::queue(int slot) noexcept {
-    packets_.accept();
+    packet_writer_.accept();
     if (p_.rate.constant()) return start(slot);
     const std::lock_guard lock(mutex_);
     waiting_.push_back(slot);
@@ -63,7 +66,7 @@ bool H264Pipeline::analyse(int slot) {
         H264Pipeline *pipeline;
         Picture &picture;
         ~Settled() {
-            if (pipeline) pipeline->settle(picture);
+            if (pipeline) pipeline->qp_settled(picture);
         }
     } settled{this, picture};
     if (picture.failed) std::rethrow_exception(std::exchange(picture.failed, nullptr));
@@ -79,19 +82,19 @@ bool H264Pipeline::analyse(int slot) {
         const std::lock_guard lock(mutex_);
         planner_.begin(picture);
     }
-    packets_.write_buffering_period(picture);
+    packet_writer_.write_buffering_period(picture);
     settle_qp(picture);
     return true;
 }
 
-// Whether the QPs of all pictures before are settled. If not, settle() of the one before goes on with this one.
+// Whether the QPs of all pictures before are settled. If not, qp_settled() of the one before goes on with this one.
 bool H264Pipeline::is_first(Picture &picture) noexcept {
     const std::lock_guard lock(mutex_);
     picture.analysed_once = true;
     return planner_.first_unsettled() == &picture;
 }
 
-void H264Pipeline::settle(Picture &picture) noexcept {
+void H264Pipeline::qp_settled(Picture &picture) noexcept {
     const std::lock_guard lock(mutex_);
     picture.analysed_once = false;
     const bool first = planner_.first_unsettled() == &picture;
@@ -104,7 +107,7 @@ void H264Pipeline::settle(Picture &picture) noexcept {
 void H264Pipeline::settle_qp(Picture &picture) {
     const auto recode = [&] {
         const std::lock_guard lock(mutex_);
-        return planner_.recode(picture, packets_.estimate(picture, picture.coder.bits()));
+        return planner_.recode(picture, packet_writer_.estimate(picture, picture.coder.bits()));
     };
     while (recode()) encode_picture(picture);
 }
@@ -116,26 +119,26 @@ void H264Pipeline::encode_picture(Picture &picture) {
                                     .counts = counts(picture),
                                     .reconstructs = reconstructed != nullptr};
     picture.coder.encode(picture.layouts.data(), quality, pool(), picture.macroblocks, picture.levels);
-    packets_.make_headers(picture);
+    packet_writer_.make_headers(picture);
 }
 
 bool H264Pipeline::analyse_again(int slot, uint64_t slice_bytes) {
     Picture &picture = pictures_[slot];
     if (!counts(picture)) {
-        if (planner_.fits(picture, packets_.size(picture, slice_bytes))) return false;
+        if (planner_.fits(picture, packet_writer_.size(picture, slice_bytes))) return false;
         picture.coder.count();
         const int qp = picture.qp;
         settle_qp(picture);
         if (picture.qp != qp) return true;
     }
-    if (!planner_.too_large(picture, packets_.size(picture, slice_bytes))) return false;
+    if (!planner_.too_large(picture, packet_writer_.size(picture, slice_bytes))) return false;
     encode_picture(picture);
     return true;
 }
 
 void H264Pipeline::write_around(const Picture &picture, uint64_t slice_bytes, CudaencBuffer &packet) const {
     if (reconstructed) reconstructed(p_.picture, picture.coder);
-    packets_.write_around(picture, slice_bytes, packet);
+    packet_writer_.write_around(picture, slice_bytes, packet);
 }
 
 }  // namespace cudaenc::h264

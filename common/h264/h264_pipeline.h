@@ -18,7 +18,7 @@ namespace cudaenc::h264 {
 
 class H264Pipeline : public CpuEncoder {
   public:
-    std::span<const uint8_t> extradata() const override { return packets_.parameter_sets(); }
+    std::span<const uint8_t> extradata() const override { return packet_writer_.parameter_sets(); }
 
   protected:
     // A frame in flight.
@@ -46,17 +46,17 @@ class H264Pipeline : public CpuEncoder {
     bool analyse_again(int slot, uint64_t slice_bytes);
 
     // See PacketWriter. renumber() and end() are for finish().
-    bool renumber(int slot) { return packets_.renumber(pictures_[slot]); }
-    void end(int slot) { packets_.end(pictures_[slot]); }
+    bool renumber(int slot) { return packet_writer_.renumber(pictures_[slot]); }
+    void end(int slot) { packet_writer_.end(pictures_[slot]); }
     size_t packet_bytes(const Picture &picture, uint64_t slice_bytes) const {
-        return packets_.packet_bytes(picture, slice_bytes);
+        return packet_writer_.packet_bytes(picture, slice_bytes);
     }
     void write_around(const Picture &picture, uint64_t slice_bytes, CudaencBuffer &packet) const;
 
     size_t macroblocks() const { return static_cast<size_t>(p_.picture.macroblocks()); }
     size_t levels() const { return macroblocks() * 16 * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma)); }
 
-    size_t sign_flip_words() const { return packets_.sign_flip_words(); }
+    size_t sign_flip_words() const { return packet_writer_.sign_flip_words(); }
 
     void take(int slot, const CudaencFrame &frame) override;
     void queue(int slot) noexcept override;
@@ -71,9 +71,9 @@ class H264Pipeline : public CpuEncoder {
     void settle_qp(Picture &picture);
     void plan_waiting() noexcept;
     bool is_first(Picture &picture) noexcept;
-    void settle(Picture &picture) noexcept;
+    void qp_settled(Picture &picture) noexcept;
 
-    PacketWriter packets_;
+    PacketWriter packet_writer_;
     // Where QPs depend on the bits of pictures before, they are planned and settled in order.
     std::mutex mutex_;  // of what follows
     QpPlanner planner_;

@@ -48,7 +48,7 @@ struct BlockSyntax {
 DEVICE BlockSyntax block_syntax(const Macroblock *macroblock) {
     struct alignas(4) Begin {
         MacroblockType type;
-        uint8_t modes[2], pattern;
+        uint8_t pattern;
     };
     static_assert(offsetof(Macroblock, coded_block_pattern) == offsetof(Begin, pattern));
     const Begin begin = load_readonly(reinterpret_cast<const Begin *>(macroblock));

@@ -33,7 +33,7 @@ struct Slot : FrameSlot {
     DeviceArray<SliceHeaderBits> headers;
     PinnedArray<uint16_t> host_sign_flips;
     DeviceArray<uint16_t> sign_flips;  // empty: there is no keystream
-    std::exception_ptr failed;         // where its QP was to be fixed
+    std::exception_ptr failed;         // where its QP was settled
 };
 
 class H264CudaEncoder : public DeviceEncoder<Slot> {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t ue_bits(uint32_t v) { return 2 * (31 - __builtin_clz(v + 1)) + 1; }
 
-// Costs of modes, below 2^28. take() removes the least one, the first of equals.
+// Costs of modes, below 2^28. pop_least() removes the least one, the first of equals.
 template <int Modes>
 class Costs {
   public:
@@ -23,7 +23,7 @@ class Costs {
         int mode;
         uint32_t cost;
     };
-    Least take() {
+    Least pop_least() {
         uint32_t least = UINT32_MAX;
 #pragma GCC unroll 9  // not vectorised: costs have just been stored one by one
         for (int mode = 0; mode < Modes; mode++)
@@ -219,11 +219,11 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
         estimates
             ? typename Costs<kModes>::Least{estimate_best<Size, Components>(block, predicted, available, predictions),
                                             0}
-            : costs.take();
+            : costs.pop_least();
     luma.satd += cost;
     Attempt best = attempt(mode, levels, reconstruction);
     if (candidates_ > 1) {
-        const auto [second_mode, second_cost] = costs.take();
+        const auto [second_mode, second_cost] = costs.pop_least();
         if (second_cost <= cost + cost / 8) {  // a worse one hardly ever wins
             alignas(32) int16_t other_levels[Components][Size * Size];
             alignas(32) Sample other_reconstruction[Components][Size * Size];
@@ -319,7 +319,7 @@ void MacroblockCoder::choose_16x16(Luma &luma) {
     for (int c = 0; c < luma_components(f_.chroma); c++) {
         rank_16x16(place_->samples[c], place_->available, f_.bit_depth, source(c), predictions_16x16_[c], costs.all());
     }
-    const auto [mode, cost] = costs.take();
+    const auto [mode, cost] = costs.pop_least();
     luma.macroblock.intra_16x16_pred_mode = static_cast<uint8_t>(mode);
     luma.satd = cost;
 }
@@ -350,7 +350,7 @@ void MacroblockCoder::try_chroma() {
         rank_chroma(place_->samples[1 + c], place_->available, f_.bit_depth, height, source(1 + c), predictions[c],
                     costs.all());
     }
-    chroma_.mode = costs.take().mode;
+    chroma_.mode = costs.pop_least().mode;
 
     uint64_t distortion = 0;
     uint32_t dc_bits = 0, ac_bits = 0;

@@ -117,9 +117,9 @@ struct SourceTransform {
         const Lanes sums[1] = {half_sum(m - v[0], m - v[N / 2])};
         return half(rest + of_row + of_column + sum_of<N, Depth>(sums));
     }
-    // Of any prediction. get(x, y). Columns that have samples in common have sums in common, which the compiler finds.
+    // Of a prediction, get(x, y). Columns that have samples in common have sums in common, which the compiler finds.
     template <class Get>
-    [[gnu::always_inline]] Wide any(const Get &get) const {
+    [[gnu::always_inline]] Wide satd(const Get &get) const {
         Lanes columns[N * N];
 #pragma GCC unroll 8
         for (int x = 0; x < N; x++) {
@@ -166,7 +166,7 @@ template <int Width, int Height, class S, class MeanOfBlock>
         satds[kFromLeft] += t.horizontal(left);
         satds[kMean] += t.mean(mean_of_block(x0 / 4, y0 / 4));
         satds[kPlane] +=
-            t.any([&](int x, int y) __attribute__((always_inline)) { return plane[(y0 + y) * Width + x0 + x]; });
+            t.satd([&](int x, int y) __attribute__((always_inline)) { return plane[(y0 + y) * Width + x0 + x]; });
     }
 }
 
@@ -175,7 +175,7 @@ template <int Width, int Height, class S, class MeanOfBlock>
 // Of a mode from kDc + 1 on.
 template <int N, int Depth, int Mode>
 [[gnu::always_inline]] inline Wide satd_of_mode(const SourceTransform<N, Depth> &t, const Values<N> &values) {
-    return t.any([&](int x, int y) __attribute__((always_inline)) { return values[value_of<N>(Mode, N * y + x)]; });
+    return t.satd([&](int x, int y) __attribute__((always_inline)) { return values[value_of<N>(Mode, N * y + x)]; });
 }
 
 // Adds the SATDs of a component's modes. Mode: those from kDc + 1 on.

@@ -15,7 +15,7 @@ bool QpPlanner::knows(const PlannedPicture &picture, uint64_t other) const {
     const uint64_t least = picture.number - std::min(picture.number, target_.delay);
     if (other <= least) return true;
     const auto after = std::find_if(known_.begin(), known_.end(), [&](const Known &k) { return k.number > least; });
-    return after != known_.begin() && std::prev(after)->rate.beyond();
+    return after != known_.begin() && std::prev(after)->rate.is_beyond_max_qp();
 }
 
 bool QpPlanner::must_wait(const PlannedPicture &picture) const {
@@ -55,7 +55,7 @@ bool QpPlanner::is_settled(const PlannedPicture &picture) const {
 
 bool QpPlanner::recode(PlannedPicture &picture, const PacketSize &size) {
     RateControl &rate = *picture.rate;
-    if (rate.again(picture.qp, size.most)) return true;
+    if (rate.recode(picture.qp, size.most)) return true;
     picture.missed.clear();
     if (size.most > rate.most())
         picture.missed = format_string(

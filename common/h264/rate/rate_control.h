@@ -86,7 +86,7 @@ class RateControl {
     uint32_t longest_delay() const { return delay_of(size_); }
 
     // Whether the picture, of so many bytes at a QP, has to be coded again; then `qp` becomes the one to try next.
-    bool again(int &qp, uint64_t bytes) {
+    bool recode(int &qp, uint64_t bytes) {
         tries_++;
         if (bytes > most_) {
             if (qp == kLastQp) return false;  // it cannot be smaller
@@ -143,7 +143,7 @@ class RateControl {
     }
 
     // Whether the last picture had a QP beyond kMaxQp.
-    bool beyond() const { return last_qp_ > kMaxQp; }
+    bool is_beyond_max_qp() const { return last_qp_ > kMaxQp; }
     // end() of a picture whose bytes are not known: as if it were like the last one.
     void assume(int qp) {
         const uint64_t bytes = scaled(last_bytes_, last_qp_ - qp);

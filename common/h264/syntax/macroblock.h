@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The interface from the intra pipeline to the CAVLC coder (H.264, 7.3.5), the same on host and device: an array of
+// The interface from prediction to the CAVLC coder (H.264, 7.3.5), the same on host and device: an array of
 // Macroblock and one of levels, both in the order of macroblock addresses.
 #pragma once
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace cudaenc::h264 {
 
-enum class MacroblockType : uint8_t { i4x4, i8x8, i16x16, pcm };  // the first two are I_NxN (table 7-11)
+// Those of Intra (table 7-11), of which the first two are I_NxN. Others come behind them.
+enum class MacroblockType : uint8_t { i4x4, i8x8, i16x16, pcm };
 
 enum class ChromaFormat : uint8_t { c400, c420, c422, c444 };  // chroma_format_idc
 // Calls use<F>() for the format F.
@@ -30,14 +31,16 @@ auto with_format(ChromaFormat format, const Use &use) {
 inline constexpr uint8_t kPredictedMode = 8;
 
 struct alignas(8) Macroblock {
+    // Of any macroblock:
     MacroblockType type;
+    uint8_t coded_block_pattern;  // bits 0 to 3: luma 8x8 blocks (all or none of I_16x16), bits 4 and 5: chroma (7.4.5)
+    int8_t qp_delta;              // mb_qp_delta; 0 where the syntax has none
+    uint8_t first_in_slice;       // 1: a slice begins here
+    uint16_t slice;               // its number in the picture, from 0
+    // mb_pred() of Intra:
     uint8_t intra_chroma_pred_mode;  // 0 to 3; 4:2:0 and 4:2:2 only
     uint8_t intra_16x16_pred_mode;   // 0 to 3; I_16x16 only
-    uint8_t coded_block_pattern;  // bits 0 to 3: luma 8x8 blocks (all or none of I_16x16), bits 4 and 5: chroma (7.4.5)
-    uint8_t pred_mode[16];   // I_4x4: of the blocks in the order of 6.4.3; I_8x8: the first four, of the 8x8 blocks
-    int8_t qp_delta;         // mb_qp_delta; 0 where the syntax has none
-    uint8_t first_in_slice;  // 1: a slice begins here
-    uint16_t slice;          // its number in the picture, from 0
+    uint8_t pred_mode[16];  // I_4x4: of the blocks in the order of 6.4.3; I_8x8: the first four, of the 8x8 blocks
 };
 static_assert(sizeof(Macroblock) == 24);
 

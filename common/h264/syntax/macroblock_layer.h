@@ -18,8 +18,7 @@ struct CodedFormat {
 };
 
 // The input of the CAVLC coder, see macroblock.h. sign_flips: a word a block of levels, see code_block(), or of I_PCM
-// samples, see code_pcm_block(); of chroma DC
-// those of Cr begin at bit 8; nullptr: none.
+// samples, see code_pcm_block(); of chroma DC those of Cr begin at bit 8; nullptr: none.
 struct CodedPicture {
     const Macroblock *macroblocks;
     const int16_t *levels;
