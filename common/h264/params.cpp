@@ -222,14 +222,15 @@ uint8_t constraint_sets_of(const Profile &profile, const Level &level, const Pic
 }
 
 // The number of slices, each of whole rows of macroblocks. A.3.3 k): in profiles above High, slices of large pictures
-// have at most MaxFS / 4 macroblocks; a) and b) limit their number.
+// have at most MaxFS / 4 macroblocks; a) and b) limit their number, in Baseline as well: constraint_set1_flag promises
+// what Main does (A.2.2).
 int choose_slices(int option, const Profile &profile, const Level &level, PictureFormat f, const RateTarget &rate) {
     const int rows = f.macroblock_rows();
     int fewest = 1;
     if (profile.idc != 66 && profile.idc != 77 && profile.idc != 100 && limits_slices(level, f))
         fewest = static_cast<int>(ceil_div(rows, std::max(1, level.frame_size / 4 / f.macroblock_columns())));
     int64_t most = rows;
-    if (level.slice_rate && profile.idc != 66) {
+    if (level.slice_rate) {
         most = std::min<int64_t>(
             most, std::max<int64_t>(f.macroblocks(), level.mbps / least_picture_times(level)) / level.slice_rate);
         if (rate.rate_num) most = std::min(most, level.mbps * rate.rate_den / rate.rate_num / level.slice_rate);

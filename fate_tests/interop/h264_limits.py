@@ -91,9 +91,9 @@ def edges_of_levels():
             check(options, size=size, part=1, rate=rate)
     check('-avcintra-class 100 -avcintra-flavor sony', size='1280x720', part=1, rate='50', pixels='yuv422p10')
     for size in '16x1600', '1600x16':  # slices of narrow pictures
-        for slices in 1, 11, 100:
-            stream = encode(f'-qp 40 -level 3 -slices {slices}', size=size, part=1)
-            expect('slices' in stream if isinstance(stream, str) else not faults(stream), f'{size} in {slices} slices: {stream}')
+        for profile, slices in (('baseline', 100), ('high', 1), ('high', 11), ('high', 100)):
+            stream = encode(f'-qp 40 -level 3 -profile {profile} -slices {slices}', size=size, part=1)
+            expect('slices' in stream if isinstance(stream, str) else not faults(stream), f'{size} in {slices} slices, {profile}: {stream}')
 
 
 def grow(bits):
@@ -110,7 +110,7 @@ def without_filler(stream):
 
 
 def set_unit(**members):
-    return lambda stream: vars(stream.units[500]).update(members)
+    return lambda stream: vars(stream.units[len(stream.units) // 2]).update(members)
 
 
 def set_sps(**members):
@@ -123,6 +123,7 @@ def broken_rules():
     cbr = encode('-b:v 400k -bufsize 200k -nal-hrd cbr', loops=3)
     average = encode('-b:v 400k -level 2', loops=3)
     wide = encode('-qp 30', size='1280x720', part=1, rate='60')
+    narrow = encode('-qp 40 -level 3', size='16x1600', part=1)
     for stream, rule, fault in (
             (vbr, 'C.3: picture', grow(300000)), (cbr, 'C.3: picture', grow(300000)), (cbr, 'C.3: initial', without_filler),
             (cbr, 'C.3: the buffer', without_filler), (cbr, 'C.3: initial', set_unit(delay=30000)), (vbr, 'D.2.1', set_unit(delay=45001)),
@@ -130,7 +131,8 @@ def broken_rules():
             (average, 'A.3.1 i)', grow(2600000)), (average, 'A.3.1 j)', grow(3100000)), (average, 'A.3.1 c)', grow(1500000)),
             (vbr, 'A.3.1 j)', set_sps(level=10)), (wide, 'A.3.1 a)', set_sps(level=10)), (wide, 'A.3.1 e)', set_sps(level=10)),
             (wide, 'A.3.1 h)', set_sps(ref_frames=10)),
-            (wide, 'A.3.3 k)', set_sps(constraints=0x10)), (wide, 'A.3.3 c)', set_sps(direct_8x8_inference=0)),
+            (narrow, 'A.3.3 a)', set_unit(first=list(range(100)))), (wide, 'A.3.3 k)', set_sps(constraints=0x10)),
+            (wide, 'A.3.3 c)', set_sps(direct_8x8_inference=0)),
             (vbr, '7.4.3: picture', set_unit(idr_pic_ids=[7, 8])), (vbr, '7.4.3: slices', set_unit(first=[1])),
             (cbr, '7.4.1.2.3', set_unit(types=[FILLER, SLICE]))):
         broken = copy.deepcopy(stream)

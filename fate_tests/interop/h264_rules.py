@@ -195,7 +195,7 @@ def picture_faults(stream):
     for n, unit in enumerate(stream.units):
         first = max(Fraction(macroblocks), least * mbps)
         room = first if n == 0 or not sps.period else mbps * sps.period
-        if slice_rate and sps.profile != 66 and len(unit.first) > room / slice_rate:
+        if slice_rate and (sps.profile != 66 or sps.constraints & 0x40) and len(unit.first) > room / slice_rate:
             yield f'A.3.3 a), b): picture {n} has {len(unit.first)} slices'
         longest = max(b - a for a, b in zip(unit.first, unit.first[1:] + [macroblocks]))
         if intra and macroblocks > 1620 and sps.level < 60 and longest > size // 4:
