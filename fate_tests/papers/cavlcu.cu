@@ -71,7 +71,7 @@ KERNEL(kCavlcuThreads, papers_cavlcu, CavlcuParams)
     if (!present) return;
     const int nc = predict_total(has_left ? total_of(left, slice) : -1, has_above ? total_of(above, slice) : -1);
 
-    WordWriter<SlotWords<kCavlcuBlockWords - 1>> bits{{p.words + uint64_t{block} * kCavlcuBlockWords, 0}, 0, 0};
+    WordWriter<CellWords<kCavlcuBlockWords - 1>> bits{{p.words + uint64_t{block} * kCavlcuBlockWords, 0}, 0, 0};
     const auto level = [&](int k) { return coefficient_at(coefficients, k + static_cast<int>(without_dc)); };
     code_block(*p.tables, {token_table(nc), kZeros4x4, without_dc ? 15 : 16}, nonzero, level, 0, bits);
     bits.words.put(bits.pending);
