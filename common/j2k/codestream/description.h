@@ -3,6 +3,7 @@
 // decoder out of markers. Geometry and headers follow from it.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -74,6 +75,17 @@ struct TileCoding : ComponentCoding {
     int region_shift(size_t c) const { return region_shifts.empty() ? 0 : region_shifts[c]; }
 };
 
+// A tile-part of a codestream that is read: what SOT says, where its packets are in the codestream, [begin, end), and
+// the packet headers of PPM or PPT (A.4.2, A.7.4, A.7.5).
+struct CodedTilePart {
+    uint32_t tile;
+    uint8_t part, parts;  // TPsot; TNsot, 0: not said
+    bool is_cut;          // the codestream ends before it does
+    size_t begin, end;
+    bool has_packed_headers;  // else they are among the packets
+    std::vector<uint8_t> packet_headers;
+};
+
 // What is inherited is that of tiles without marker segments of their own.
 struct Description : TileCoding {
     int width, height;   // Xsiz - XOsiz, Ysiz - YOsiz
@@ -82,11 +94,12 @@ struct Description : TileCoding {
     int tile_x0 = 0, tile_y0 = 0;  // XTOsiz, YTOsiz
     int tiles_x, tiles_y;          // T.800 B-5
     std::vector<Component> components;
-    std::map<uint32_t, TileCoding> own_coding;  // by tile
-    int rsiz;                                   // Rsiz without its flag of CAP, Table A.10
-    int part = 0;                               // of the standard that CAP tells of (A.5.2); 0: there is none
-    uint32_t capabilities = 0;                  // Ccap of that part
-    int tile_parts;                             // where tiles are cut: CudaencJ2kTileParts
+    std::map<uint32_t, TileCoding> own_coding;    // by tile
+    int rsiz;                                     // Rsiz without its flag of CAP, Table A.10
+    int part = 0;                                 // of the standard that CAP tells of (A.5.2); 0: there is none
+    uint32_t capabilities = 0;                    // Ccap of that part
+    int tile_parts;                               // where an encoder cuts tiles: CudaencJ2kTileParts
+    std::vector<CodedTilePart> coded_tile_parts;  // in the order of the codestream; an encoder has none
     bool tlm, plt;
     std::string comment;
 

@@ -24,6 +24,8 @@ enum Marker : uint16_t {
     kRgn = 0xFF5E,
     kPoc = 0xFF5F,
     kTlm = 0xFF55,
+    kPpm = 0xFF60,
+    kPpt = 0xFF61,
     kPlt = 0xFF58,
     kSop = 0xFF91,
     kEph = 0xFF92,
