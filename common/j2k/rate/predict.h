@@ -34,8 +34,10 @@ CUDAENC_HD constexpr int plane_of_step(int planes, int step) { return planes - 1
 // Its passes: one of significance propagation, or refinement and clean-up; the first step's clean-up alone.
 CUDAENC_HD constexpr int first_pass_of_step(int step) { return step ? (3 * step - 1) / 2 : 0; }
 CUDAENC_HD constexpr int last_pass_of_step(int step) { return 3 * step / 2; }
-// What a codeword segment adds, in bits.
-constexpr uint32_t kSegmentBits = 6;
+// By trial over photographs, in 1/256 bits: what a codeword segment adds, and a bit-plane; the most of a refinement,
+// since contexts know a little, and below what it is regular. Signs take a quarter more, whose contexts have to learn.
+constexpr uint32_t kSegmentBits = 6 * kBit, kPlaneBits = 6 * kBit, kRefinementBits = kBit * 15 / 16,
+                   kRegularBits = kBit * 3 / 4;
 
 // Counts of a step's decisions, by classes: ones | all << 16.
 struct SampledStep {
@@ -60,29 +62,28 @@ struct SampledStep {
         const uint32_t near = decisions[1] + decisions[2];
         return {refined >> 16, {{decisions[0] & 0xFFFF, near & 0xFFFF}, {decisions[0] >> 16, near >> 16}}};
     }
-    // Of refinement, in 1/256 bits: the entropy, at most 15/16 of a bit a decision, since contexts know a little.
+    // Of refinement, in 1/256 bits: the entropy, at most kRefinementBits a decision.
     CUDAENC_HD uint32_t refinement_bits() const {
-        return min_of(240 * (refined >> 16), entropy(refined & 0xFFFF, refined >> 16));
+        return min_of(kRefinementBits * (refined >> 16), entropy(refined & 0xFFFF, refined >> 16));
     }
-    // What these lack of 15/16 of a bit where they are below 3/4. In photographs bits of refinement are nearly random.
+    // What these lack of the most where they are regular. In photographs bits of refinement are nearly random.
     // In regular patterns coefficients are alike, and so are their bits.
     CUDAENC_HD uint32_t bits_of_likeness() const {
         const uint32_t bits = refinement_bits(), all = refined >> 16;
-        return bits < 192 * all ? 240 * all - bits : 0;
+        return bits < kRegularBits * all ? kRefinementBits * all - bits : 0;
     }
-    // Estimated bits, in 1/256: entropies; a quarter more for signs, whose contexts have to learn; six bits a plane.
-    // Raw passes take a bit a decision.
+    // Estimated bits, in 1/256: entropies, and what is said above. Raw passes take a bit a decision.
     CUDAENC_HD uint32_t bits(int step, uint32_t style) const {
         const int first = first_pass_of_step(step), last = last_pass_of_step(step);
         const bool propagation = is_propagation(step), raw = is_raw(style, first);
-        uint32_t sum = (raw ? 256 * (refined >> 16) : refinement_bits()) + (propagation ? 0 : 6 * 256);
-        for (int pass = first; pass <= last; pass++) sum += ends_segment(style, pass) ? 256 * kSegmentBits : 0;
+        uint32_t sum = (raw ? kBit * (refined >> 16) : refinement_bits()) + (propagation ? 0 : kPlaneBits);
+        for (int pass = first; pass <= last; pass++) sum += ends_segment(style, pass) ? kSegmentBits : 0;
         if (raw && propagation)
             return sum +
-                   256 * ((decisions[0] >> 16) + (decisions[1] >> 16) + (decisions[2] >> 16) + newly_significant());
+                   kBit * ((decisions[0] >> 16) + (decisions[1] >> 16) + (decisions[2] >> 16) + newly_significant());
         const auto of = [](uint32_t counted) { return entropy(counted & 0xFFFF, counted >> 16); };
         const uint32_t predicted = (signs[0] >> 16) + (signs[1] >> 16),
-                       of_signs = 256 * (newly_significant() - predicted) + of(signs[0]) + of(signs[1]);
+                       of_signs = kBit * (newly_significant() - predicted) + of(signs[0]) + of(signs[1]);
         return sum + of(decisions[0]) + of(decisions[1]) + of(decisions[2]) + of_signs + of_signs / 4;
     }
     // Whether tier-1 codes it at all, in a block that is `lossy`.
@@ -226,6 +227,13 @@ CUDAENC_HD StopSlope stop_at_steps(const StepWeights &weights, uint64_t room, co
 
 // Below this slope 5/3 has its last bit-planes alone to code.
 constexpr uint32_t kLastPlanes = 19 * kSlopeOctave;
+// What stop_in_bin() tells frames apart by, by trial over all pictures (docs/experiments/rate-control-quality.md).
+// Parts of the budget, such as a 40th: likeness in regular patterns, and on screens; bytes that are held back, and on
+// screens; bytes near the slope with 9/7 at high rates.
+constexpr uint64_t kRegularPart = 40, kScreenPart = 120, kHeldBackPart = 256, kHeldBackPartOfScreens = 4096,
+                   kSparsePart = 14;
+// Fewer bytes a block, or blocks a frame, end too early; fewer blocks tell little.
+constexpr uint32_t kFewBytes = 5, kFewestBlocks = 512, kFewBlocks = 2048;
 
 // Where to stop, if the bytes from the bin on exceed the budget, which has room for `room` of the bin's. Tier-1 goes on
 // below that, and all passes may be truncated, where one of four cases says so; what they say adds up. An octave and a
@@ -253,11 +261,12 @@ CUDAENC_HD StopSlope stop_in_bin(int bin, uint64_t room, uint64_t budget, uint32
         if (near < bin) held += held_back(near);
         if (near > bin && near < bin + kOctave / 2) above += bytes(near);
     }
-    if (likeness > budget / 40 || most > budget / 4 + 4 * budget / blocks) return {0, 0};
-    const bool is_screen = likeness > budget / 120,
-               ends_early = held > budget / (is_screen ? 4096 : 256) || budget < 5 * uint64_t{blocks} || blocks < 512,
-               few = blocks < 2048 || is_screen, sparse = above < budget * 3 / 32,
-               is_lower = sparse && (ends_early || reversible || above < budget / 14);
+    if (likeness > budget / kRegularPart || most > budget / 4 + 4 * budget / blocks) return {0, 0};
+    const bool is_screen = likeness > budget / kScreenPart,
+               ends_early = held > budget / (is_screen ? kHeldBackPartOfScreens : kHeldBackPart) ||
+                            budget < kFewBytes * uint64_t{blocks} || blocks < kFewestBlocks,
+               few = blocks < kFewBlocks || is_screen, sparse = above < budget * 3 / 32,
+               is_lower = sparse && (ends_early || reversible || above < budget / kSparsePart);
     uint32_t lower = kSlopeOctave / 2 * (uint32_t{is_lower} + uint32_t{few}) + (ends_early ? kSlopeOctave * 5 / 4 : 0);
     if (reversible && (lower || slope < kLastPlanes)) lower += kSlopeOctave / 2;
     return {slope - min_of(slope, lower), lower || sparse ? 0 : stop.always_includes};

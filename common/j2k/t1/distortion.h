@@ -7,6 +7,8 @@
 
 namespace cudaenc::j2k {
 
+constexpr uint32_t kBit = 256;  // entropies and estimates of bits are in 1/256
+
 // x log2(x) in 1/256; x below 2^16. Between powers of two log2 is a parabola, at most 0.017 off.
 CUDAENC_HD uint32_t x_log2_x(uint32_t x) {
     const int whole = bit_width(x) - 1;
@@ -49,7 +51,7 @@ constexpr int kLastPasses = 2;
 // the most PSNR at equal bytes over photographs, video and screens.
 template <class Decisions, class Entropy = EntropyOf>
 CUDAENC_HD bool worth_coding(const NextSamples<Decisions> &next, const Entropy &entropy_of = {}) {
-    return 256 * (15 * next.decisions.newly_significant()) > 256 * next.refined + 3 * entropy_of(next.decisions);
+    return kBit * (15 * next.decisions.newly_significant()) > kBit * next.refined + 3 * entropy_of(next.decisions);
 }
 
 // ---- Distortion reduction of a pass, in 1/64 of 4^plane squared steps. It is exact where decoders reconstruct to the

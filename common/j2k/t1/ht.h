@@ -177,8 +177,16 @@ struct LastBytes {
 // each, in place of the one before. Near a slope three are worth a trial. One of them is coded, the likeliest one by
 // estimate; records have estimates of the others' bytes. One of these is coded in its place where estimates were wrong.
 
-// What a block's cleanup pass takes from a bit-plane on, from counts of its quads. By trial over photographs it is 2 %
-// off in a block, 1 % in a picture; 4 % on a screen.
+// What a block's cleanup pass takes from a bit-plane on, from counts of its quads, in 1/256 bits each. Fitted to
+// photographs, where it is 2 % off in a block, 1 % in a picture; 4 % on a screen. lowered: where lower_largest()
+// changes samples, which is 1 % off in a picture, 2 % on a screen.
+struct HtBitsOf {
+    uint32_t magnitude, quad, empty_quad, block;  // empty ones count up to as many as others
+};
+CUDAENC_HD constexpr HtBitsOf ht_bits() { return {253, 1060, 270, 13150}; }
+CUDAENC_HD constexpr HtBitsOf ht_lowered_bits() { return {333, 3131, 258, 13130}; }
+constexpr uint32_t kHtSampleBits = 290, kHtLoweredSampleBits = 636,
+                   kHtLowestQuadBits = 1110;  // the latter two are saved
 struct HtCounts {
     uint32_t samples = 0;    // that are significant
     uint32_t quads = 0;      // with such a sample
@@ -192,16 +200,12 @@ struct HtCounts {
         magnitude += significant * static_cast<uint32_t>(bit_width(all));
     }
     // In 1/256. all_quads: of the block.
-    CUDAENC_HD uint32_t bits(uint32_t all_quads) const {
-        return quads ? 253 * magnitude + 290 * samples + 1060 * quads + 270 * min_of(all_quads - quads, quads) + 13150
-                     : 0;
-    }
-    // The same where lower_largest() changes samples, which by trial is 1 % off in a picture, 2 % on a screen. above:
-    // the counts from the plane above on, which tell the quads whose largest magnitude is 1.
+    CUDAENC_HD uint32_t bits(uint32_t all_quads) const { return sum(ht_bits(), all_quads, kHtSampleBits * samples); }
+    // The same where lower_largest() changes samples. above: the counts from the plane above on, which tell the quads
+    // whose largest magnitude is 1.
     CUDAENC_HD uint32_t lowered_bits(uint32_t all_quads, const HtCounts &above) const {
-        return quads ? 333 * magnitude + 3131 * quads - 636 * samples - 1110 * (quads - above.quads) +
-                           258 * min_of(all_quads - quads, quads) + 13130
-                     : 0;
+        return sum(ht_lowered_bits(), all_quads,
+                   0 - kHtLoweredSampleBits * samples - kHtLowestQuadBits * (quads - above.quads));
     }
     // Of some of a block's quads those of all, which are so many times as many, in 2^-12.
     CUDAENC_HD HtCounts times(uint32_t scale) const {
@@ -209,6 +213,13 @@ struct HtCounts {
         HtCounts all;
         all.samples = scaled(samples), all.quads = scaled(quads), all.magnitude = scaled(magnitude);
         return all;
+    }
+
+  private:
+    CUDAENC_HD uint32_t sum(HtBitsOf of, uint32_t all_quads, uint32_t more) const {
+        return quads ? of.magnitude * magnitude + of.quad * quads + of.empty_quad * min_of(all_quads - quads, quads) +
+                           of.block + more
+                     : 0;
     }
 };
 // How counts of all planes come, by bit widths of a block's quads: a quad counts where its largest magnitude is, a
@@ -238,7 +249,7 @@ struct HtStep {
     int32_t reduction;  // in 1/64 of 4^plane squared steps
 };
 CUDAENC_HD HtStep ht_step(uint32_t all_quads, const HtCounts &low, const HtCounts &high) {
-    // On average of a sample that becomes significant, and of one that is refined.
+    // On average of a sample that becomes significant, and of one that is refined, in 1/64 squared steps.
     constexpr uint32_t kFound = 136, kRefined = 16;
     return {low.bits(all_quads) - high.bits(all_quads),
             static_cast<int32_t>(kFound * (low.samples - high.samples) + kRefined * high.samples)};

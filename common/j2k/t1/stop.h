@@ -18,10 +18,10 @@ struct StopSlope {
 };
 
 // What the test counts, in 1/256 bits. Fewer than kFewBits do not stop a block: often the next plane has its energy.
-constexpr uint32_t kFewBits = 8 * 256;
+constexpr uint32_t kFewBits = 8 * kBit;
 template <class Decisions, class Entropy = EntropyOf>
 CUDAENC_HD uint32_t tested_bits(const NextSamples<Decisions> &next, const Entropy &entropy_of = {}) {
-    return entropy_of(next.decisions) + 256 * (next.decisions.newly_significant() + next.refined);
+    return entropy_of(next.decisions) + kBit * (next.decisions.newly_significant() + next.refined);
 }
 
 // The rule for a block. `base` is the log2_code() of what a squared step is worth in bits at the slope; kNeverStop: no
