@@ -15,9 +15,6 @@ enum SampleState : uint32_t { kRho = 1, kTau = 2, kOne = 4, kNegative = 8, kProp
 
 constexpr int kStateRow = kSampleBlock + 2;  // with a border
 
-// The eight neighbours: W E N S NW NE SW SE.
-constexpr int kAcross[8] = {-1, 1, 0, 0, -1, 1, -1, 1}, kDown[8] = {0, 0, -1, 1, -1, -1, 1, 1};
-
 // Whether the scan by stripes visits that neighbour earlier.
 DEVICE constexpr bool is_before(int neighbour, int y) {
     return neighbour == 0 || neighbour == 2 || neighbour == 4 || (neighbour == 5 && y % 4 == 0) ||
@@ -55,8 +52,9 @@ KERNEL(kSampleBlock *kSampleBlock, papers_sample_contexts, SampleContextsParams)
     const int planes = all[0] ? floor_log2(all[0]) + 1 : 0, own = (y + 1) * kStateRow + x + 1;
     if (thread_x() == 0) p.planes[block] = static_cast<uint8_t>(planes);
 
-    const auto at = [&](int neighbour) {
-        return static_cast<uint32_t>(state[own + kDown[neighbour] * kStateRow + kAcross[neighbour]]);
+    const auto at = [&](int neighbour) {  // W E N S NW NE SW SE
+        constexpr int across[8] = {-1, 1, 0, 0, -1, 1, -1, 1}, down[8] = {0, 0, -1, 1, -1, -1, 1, 1};
+        return static_cast<uint32_t>(state[own + down[neighbour] * kStateRow + across[neighbour]]);
     };
     // Neighbours with one of `bits`, and earlier ones with one of `bits_before`.
     const auto around = [&](uint32_t bits, uint32_t bits_before) {

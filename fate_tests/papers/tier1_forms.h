@@ -376,7 +376,7 @@ Spread median_of(int runs, Measure measure) {
 // A case's frames as tier-1 takes them.
 struct CodedCase {
     Params params;
-    Geometry geometry;
+    EncoderGeometry geometry;
     std::vector<std::vector<uint32_t>> coefficients;  // of each frame
 };
 inline CodedCase code_case(const Case &c, const Frames &frames, int quality) {
