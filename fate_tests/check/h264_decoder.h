@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A decoder of macroblocks, written from the formulas of H.264's clauses 8.3 and 8.5 a sample at a time and from
-// nothing of the encoder's: what the encoder's reconstruction has to be.
+// A decoder of macroblocks, written from the formulas of H.264's clauses 8.3 to 8.7 a sample at a time and from nothing
+// of the encoder's: what the encoder's reconstruction has to be.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "../../common/h264/syntax/macroblock.h"
+#include "h264_inter.h"
+#include "h264_loop_filter.h"
 
 namespace cudaenc::testing::decoder {
 
@@ -145,13 +147,31 @@ inline void residual_chroma(const Weights &weights, const int16_t *dc_levels, co
         }
 }
 
-// ---- 8.3: a picture.
+// ---- 8.3, 8.4: a picture.
+
+// What a P picture has beside an I picture. inter: of each macroblock; reference: the picture before.
+class Picture;
+struct Prediction {
+    const InterMacroblock *inter = nullptr;
+    const Picture *reference = nullptr;
+    bool constrained_intra = false;  // constrained_intra_pred_flag
+};
+// How a slice is filtered.
+struct SliceFilter {
+    int disable_deblocking_filter_idc = 0, offset_a = 0, offset_b = 0;
+};
 
 class Picture {
   public:
     // `qp`: SliceQPY of all slices.
     Picture(int columns, int rows, ChromaFormat format, int bit_depth, int qp)
-        : columns_(columns), rows_(rows), format_(format), bit_depth_(bit_depth), slice_qp_(qp) {
+        : columns_(columns),
+          rows_(rows),
+          format_(format),
+          bit_depth_(bit_depth),
+          slice_qp_(qp),
+          motion_(columns, rows),
+          filtered_of_(static_cast<size_t>(columns * rows)) {
         for (int c = 0; c < components(); c++) {
             planes_[c].assign(static_cast<size_t>(width(c) * height(c)), 0);
             slice_of_[c].assign(planes_[c].size(), -1);
@@ -166,7 +186,9 @@ class Picture {
     int mb_height(int c) const { return luma_like(c) || format_ == ChromaFormat::c422 ? 16 : 8; }
     int width(int c) const { return columns_ * mb_width(c); }
     int height(int c) const { return rows_ * mb_height(c); }
+    // Before the deblocking filter, and after it.
     uint16_t sample(int c, int x, int y) const { return planes_[c][static_cast<size_t>(y * width(c) + x)]; }
+    uint16_t shown(int c, int x, int y) const { return shown_[c][static_cast<size_t>(y * width(c) + x)]; }
 
     // Else lists are flat, and offsets 0.
     void set_scaling(int component, const std::vector<int> &of_4x4, const std::vector<int> &of_8x8) {
@@ -174,25 +196,32 @@ class Picture {
     }
     void set_chroma_qp_offsets(int of_cb, int of_cr) { chroma_qp_offsets_[0] = of_cb, chroma_qp_offsets_[1] = of_cr; }
 
-    void decode(const Macroblock *macroblocks, const int16_t *levels) {
+    void decode(const Macroblock *macroblocks, const int16_t *levels, const Prediction &prediction = {}) {
         const int blocks = h264::blocks_per_macroblock(format_);
         int qp = slice_qp_;
+        prediction_ = prediction;
         for (address_ = 0; address_ < columns_ * rows_; address_++, macroblocks++, levels += 16 * blocks) {
             m_ = macroblocks;
             if (m_->first_in_slice) qp = slice_qp_;
             mb_slice_[static_cast<size_t>(address_)] = m_->slice;
-            if (m_->type == MacroblockType::pcm) {
+            if (is_inter(address_))
+                motion_.set_inter(address_, m_->slice, prediction_.inter[address_]);
+            else
+                motion_.set_intra(address_, m_->slice);
+            const bool pcm = !is_inter(address_) && m_->type == MacroblockType::pcm;
+            const int offset = 6 * (bit_depth_ - 8);
+            if (!pcm) qp = (qp + m_->qp_delta + 52 + 2 * offset) % (52 + offset) - offset;
+            note_for_filter(levels, qp, pcm);
+            if (pcm) {
                 for (int c = 0; c < components(); c++)
                     for (int y = 0; y < mb_height(c); y++)
                         for (int x = 0; x < mb_width(c); x++) put(c, x, y, *levels++);
                 levels -= samples();
                 continue;
             }
-            const int offset = 6 * (bit_depth_ - 8);
-            qp = (qp + m_->qp_delta + 52 + 2 * offset) % (52 + offset) - offset;
             for (int c = 0; c < components(); c++) {
                 const int of_chroma = std::clamp(qp + chroma_qp_offsets_[c ? c - 1 : 0], -offset, 51);
-                const int qp_prime = c ? chroma_qp(of_chroma) + offset : qp + offset;
+                const int qp_prime = c ? chroma_qp_of(of_chroma) + offset : qp + offset;
                 if (luma_like(c))
                     luma(c, levels + 17 * 16 * c, qp_prime);
                 else
@@ -201,13 +230,55 @@ class Picture {
         }
     }
 
+    // 8.7, once all macroblocks are decoded. slices: by their numbers.
+    void filter(const std::vector<SliceFilter> &slices) {
+        for (FilteredMacroblock &m : filtered_of_) {
+            const SliceFilter &slice = slices.at(static_cast<size_t>(m.slice));
+            m.disable_deblocking_filter_idc = slice.disable_deblocking_filter_idc;
+            m.offset_a = slice.offset_a;
+            m.offset_b = slice.offset_b;
+        }
+        for (int c = 0; c < components(); c++) shown_[c] = planes_[c];
+        LoopFilter(columns_, rows_, format_, bit_depth_, chroma_qp_offsets_[0], chroma_qp_offsets_[1])
+            .run(filtered_of_, shown_);
+    }
+
     // 8.3.1.1, 8.3.2.1: the mode that a 4x4 block (of the order of 6.4.3) predicts by; -1: none of its own.
     int mode(int address, int block) const { return modes_[static_cast<size_t>(16 * address + block)]; }
 
   private:
-    static int chroma_qp(int qp) {
-        const int from_30[] = {29, 30, 31, 32, 32, 33, 34, 34, 35, 35, 36, 36, 37, 37, 37, 38, 38, 38, 39, 39, 39, 39};
-        return qp < 30 ? qp : from_30[qp - 30];
+    bool is_inter(int address) const { return prediction_.inter && prediction_.inter[address].inter; }
+    bool has_8x8_transform() const {
+        return is_inter(address_) ? prediction_.inter[address_].transform_8x8 : m_->type == MacroblockType::i8x8;
+    }
+    void note_for_filter(const int16_t *levels, int qp, bool pcm) {
+        FilteredMacroblock &to = filtered_of_[static_cast<size_t>(address_)];
+        to.intra = !is_inter(address_);
+        to.pcm = pcm;
+        to.transform_8x8 = !pcm && has_8x8_transform();
+        to.qp = qp;
+        to.slice = m_->slice;
+        for (int b = 0; b < 16 && !to.intra; b++) {
+            const int at = block_y(b) + block_x(b) / 4, size = to.transform_8x8 ? 64 : 16;
+            const int16_t *const first = levels + 16 * b / size * size;
+            to.coded[at] = std::any_of(first, first + size, [](int16_t level) { return level != 0; });
+            const MotionVector v = motion_.vector(address_ % columns_ * 4 + at % 4, address_ / columns_ * 4 + at / 4);
+            to.vectors[at][0] = v.x, to.vectors[at][1] = v.y;
+        }
+    }
+    // 8.4.2.2: a component of a macroblock, in rows.
+    void predict_inter(int c, int *to) const {
+        const Picture &from = *prediction_.reference;
+        const ReferencePlane plane{from.shown_[c].data(), width(c), height(c), (1 << bit_depth_) - 1};
+        const int w = mb_width(c), h = mb_height(c);
+        for (int y = 0; y < h; y++)
+            for (int x = 0; x < w; x++) {
+                const MotionVector v = motion_.vector((x0(c) + x) * 4 / w, (y0(c) + y) * 4 / h);
+                if (luma_like(c))
+                    to[w * y + x] = plane.luma(4 * (x0(c) + x) + v.x, 4 * (y0(c) + y) + v.y);
+                else
+                    to[w * y + x] = plane.chroma(8 * (x0(c) + x) + v.x, 8 * (y0(c) + y) + (h == 16 ? 2 * v.y : v.y));
+            }
     }
     int samples() const {
         int count = 0;
@@ -220,7 +291,9 @@ class Picture {
     // Samples by their place in the macroblock, or beyond it. There: of this slice, and decoded.
     bool there(int c, int x, int y) const {
         x += x0(c), y += y0(c);
-        return x >= 0 && y >= 0 && x < width(c) && slice_of_[c][static_cast<size_t>(y * width(c) + x)] == m_->slice;
+        if (x < 0 || y < 0 || x >= width(c)) return false;
+        if (prediction_.constrained_intra && is_inter(y / mb_height(c) * columns_ + x / mb_width(c))) return false;
+        return slice_of_[c][static_cast<size_t>(y * width(c) + x)] == m_->slice;
     }
     int p(int c, int x, int y) const { return sample(c, x0(c) + x, y0(c) + y); }
     void put(int c, int x, int y, int value) {
@@ -233,6 +306,17 @@ class Picture {
 
     void luma(int c, const int16_t *levels, int qp) {
         int32_t r[256] = {};
+        if (is_inter(address_)) {
+            int prediction[256];
+            predict_inter(c, prediction);
+            for (int b = 0; b < 16; b++)
+                if (!has_8x8_transform())
+                    residual_4x4(weights_[c], levels + 16 * b, qp, nullptr, r + 16 * block_y(b) + block_x(b), 16);
+                else if (b % 4 == 0)
+                    residual_8x8(weights_[c], levels + 16 * b, qp, r + 16 * block_y(b) + block_x(b), 16);
+            for (int i = 0; i < 256; i++) put(c, i % 16, i / 16, clip(prediction[i] + r[i]));
+            return;
+        }
         if (m_->type == MacroblockType::i16x16) {
             int prediction[256];
             predict_macroblock(c, 16, 16,
@@ -267,6 +351,7 @@ class Picture {
         if (px < 0 || py < 0) return -1;
         const int address = py / 16 * columns_ + px / 16;
         if (mb_slice_[static_cast<size_t>(address)] != m_->slice) return -1;
+        if (prediction_.constrained_intra && is_inter(address)) return -1;
         const int bx = px % 16 / 4, by = py % 16 / 4;
         const int found = mode(address, bx % 2 + by % 2 * 2 + bx / 2 * 4 + by / 2 * 8);
         return found < 0 ? 2 : found;
@@ -436,7 +521,10 @@ class Picture {
     void chroma(int c, const int16_t *levels, int qp) {
         const int h = mb_height(c), blocks = h / 2;
         int prediction[8 * 16];
-        predict_macroblock(c, 8, h, "chvp"[m_->intra_chroma_pred_mode], prediction);
+        if (is_inter(address_))
+            predict_inter(c, prediction);
+        else
+            predict_macroblock(c, 8, h, "chvp"[m_->intra_chroma_pred_mode], prediction);
         int32_t r[8 * 16];
         residual_chroma(weights_[c], levels + 8 * (c - 1), levels + 16 + 16 * blocks * (c - 1), qp, h, r, 8);
         for (int i = 0; i < 8 * h; i++) put(c, i % 8, i / 8, clip(prediction[i] + r[i]));
@@ -449,10 +537,13 @@ class Picture {
     Weights weights_[3];
     int chroma_qp_offsets_[2] = {};
     const Macroblock *m_ = nullptr;
-    std::vector<uint16_t> planes_[3];
+    Prediction prediction_;
+    std::vector<uint16_t> planes_[3], shown_[3];
     std::vector<int> slice_of_[3];  // of samples that are decoded, else -1
     std::vector<int> modes_;        // [16 * macroblock + block]
     std::vector<int> mb_slice_;
+    Motion motion_;
+    std::vector<FilteredMacroblock> filtered_of_;
 };
 
 }  // namespace cudaenc::testing::decoder

@@ -2,6 +2,7 @@
 // A parser of H.264 for tests, after 7.3 and clause 9, independent of what the encoder writes them with: codes
 // are strings of bits in trees, neighbours are looked up in planes of the whole picture.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "../../common/h264/syntax/macroblock.h"
+#include "h264_inter.h"
 
 namespace cudaenc::testing {
 
@@ -375,7 +377,8 @@ struct ParsedSps {
     uint64_t hrd_bit_rate = 0, hrd_size = 0;
     int hrd_cbr = 0;
     uint32_t hrd_lengths[3] = {};  // of initial_cpb_removal_delay, cpb_removal_delay, dpb_output_delay
-    int pic_order_cnt_type = 2;
+    int frame_num_bits = 4, pic_order_cnt_type = 2, order_bits = 4, reference_frames = 0;
+    bool has_scaling = false;
     ParsedScaling scaling;
 };
 inline bool has_chroma_format(int profile) {
@@ -395,12 +398,15 @@ inline ParsedSps parse_sps(const Nal &nal) {
         s.luma_depth = 8 + static_cast<int>(in.ue());
         s.chroma_depth = 8 + static_cast<int>(in.ue());
         require(!in.u1(), "qpprime_y_zero_transform_bypass_flag");
-        if (in.u1()) s.scaling = parse_scaling_lists(in, true);
+        s.has_scaling = in.u1();
+        if (s.has_scaling) s.scaling = parse_scaling_lists(in, true);
     }
-    require(in.ue() == 0, "frame numbers");
+    s.frame_num_bits = 4 + static_cast<int>(in.ue());
     s.pic_order_cnt_type = static_cast<int>(in.ue());
-    require(s.pic_order_cnt_type == 2 || (s.pic_order_cnt_type == 0 && in.ue() == 0), "order");
-    require(in.ue() == 0 && !in.u1(), "references");
+    require(s.pic_order_cnt_type == 2 || s.pic_order_cnt_type == 0, "pic_order_cnt_type");
+    if (s.pic_order_cnt_type == 0) s.order_bits = 4 + static_cast<int>(in.ue());
+    s.reference_frames = static_cast<int>(in.ue());
+    require(s.reference_frames <= 1 && !in.u1(), "references");
     s.width = 1 + static_cast<int>(in.ue());
     s.height = 1 + static_cast<int>(in.ue());
     require(in.u1() && in.u1(), "frames only, direct_8x8_inference_flag");
@@ -458,7 +464,7 @@ inline ParsedSps parse_sps(const Nal &nal) {
 
 struct ParsedPps {
     int pic_init_qp, chroma_qp_index_offset, second_chroma_qp_index_offset;  // pic_init_qp: without QpBdOffset
-    bool transform_8x8_mode = false;
+    bool constrained_intra = false, transform_8x8_mode = false;
     bool has_scaling = false;
     ParsedScaling scaling;
 };
@@ -471,7 +477,9 @@ inline ParsedPps parse_pps(const Nal &nal) {
     p.pic_init_qp = 26 + in.se();
     require(in.se() == 0, "pic_init_qs_minus26");
     p.chroma_qp_index_offset = p.second_chroma_qp_index_offset = in.se();
-    require(in.u1() && !in.u1() && !in.u1(), "deblocking_filter_control_present_flag, constrained, redundant");
+    require(in.u1(), "deblocking_filter_control_present_flag");
+    p.constrained_intra = in.u1();
+    require(!in.u1(), "redundant_pic_cnt_present_flag");
     if (in.more_rbsp_data()) {
         p.transform_8x8_mode = in.u1();
         p.has_scaling = in.u1();
@@ -483,18 +491,43 @@ inline ParsedPps parse_pps(const Nal &nal) {
 }
 
 struct ParsedSliceHeader {
-    uint32_t first_macroblock, idr_pic_id;
+    uint32_t first_macroblock, idr_pic_id = 0, frame_num;
+    bool is_p;
     int qp_delta, disable_deblocking_filter_idc, alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
 };
-inline ParsedSliceHeader parse_slice_header(BitReader &in, int pic_order_cnt_type = 2) {
+// What the header depends on.
+struct SliceSyntax {
+    int nal_type = 5, ref_idc = 3, frame_num_bits = 4, pic_order_cnt_type = 2, order_bits = 4;
+};
+inline SliceSyntax syntax_of(const Nal &nal, const ParsedSps &s) {
+    return {nal.type, nal.ref_idc, s.frame_num_bits, s.pic_order_cnt_type, s.order_bits};
+}
+inline ParsedSliceHeader parse_slice_header(BitReader &in, const SliceSyntax &syntax = {}) {
+    const bool idr = syntax.nal_type == 5;
     ParsedSliceHeader h;
     h.first_macroblock = in.ue();
-    require(in.ue() == 7 && in.ue() == 0 && in.u(4) == 0, "slice_type, pic_parameter_set_id, frame_num");
-    h.idr_pic_id = in.ue();
-    if (pic_order_cnt_type == 0) require(in.u(4) == 0, "pic_order_cnt_lsb");
-    require(!in.u1() && !in.u1(), "dec_ref_pic_marking");
+    const uint32_t type = in.ue();
+    h.is_p = type % 5 == 0;
+    require((h.is_p && !idr) || type == 7 || (!idr && type == 2), "slice_type");
+    require(in.ue() == 0, "pic_parameter_set_id");
+    h.frame_num = in.u(syntax.frame_num_bits);
+    require(!idr || !h.frame_num, "frame_num");
+    if (idr) h.idr_pic_id = in.ue();
+    if (syntax.pic_order_cnt_type == 0) {
+        const uint32_t order = in.u(syntax.order_bits);
+        require(!idr || !order, "pic_order_cnt_lsb");
+    }
+    if (h.is_p) {
+        if (in.u1()) require(in.ue() == 0, "num_ref_idx_l0_active_minus1");
+        require(!in.u1(), "ref_pic_list_modification_flag_l0");
+    }
+    if (idr)
+        require(!in.u1() && !in.u1(), "dec_ref_pic_marking");
+    else if (syntax.ref_idc)
+        require(!in.u1(), "adaptive_ref_pic_marking_mode_flag");
     h.qp_delta = in.se();
     h.disable_deblocking_filter_idc = static_cast<int>(in.ue());
+    require(h.disable_deblocking_filter_idc <= 2, "disable_deblocking_filter_idc");
     if (h.disable_deblocking_filter_idc != 1) {
         h.alpha_c0_offset_div2 = in.se();
         h.beta_offset_div2 = in.se();
@@ -514,6 +547,7 @@ struct ParsedPicture {
           width(w),
           height(h),
           macroblocks(static_cast<size_t>(w * h)),
+          inter(static_cast<size_t>(w * h)),
           levels(static_cast<size_t>(w * h * h264::blocks_per_macroblock(chroma_format) * 16)),
           slice_of(static_cast<size_t>(w * h), -1) {
         for (auto &plane : totals) plane.assign(static_cast<size_t>(16 * w * h), 0);
@@ -523,6 +557,7 @@ struct ParsedPicture {
     bool transform_8x8_mode;
     int width, height;
     std::vector<h264::Macroblock> macroblocks;
+    std::vector<decoder::InterMacroblock> inter;  // of those that are, `macroblocks` has the pattern and qp_delta alone
     std::vector<int16_t> levels;
     std::vector<int> slice_of;
     std::vector<int> totals[3];  // total_coeff of the 4x4 blocks of each component, in rows of 4 * width
@@ -530,17 +565,25 @@ struct ParsedPicture {
     int slices = 0, highest_prefix = 0;
 
     // slice_data(), until the RBSP ends.
-    void parse_slice(BitReader &in, uint32_t first) {
+    void parse_slice(BitReader &in, uint32_t first, bool is_p = false) {
         size_t address = first;
-        do {
+        const auto begin = [&] {
             require(address < macroblocks.size() && slice_of[address] < 0, "a macroblock's address");
             slice_of[address] = slices;
-            h264::Macroblock &m = macroblocks[address];
-            m.slice = static_cast<uint16_t>(slices);
-            m.first_in_slice = address == first;
-            const size_t begin = in.position();
-            parse_macroblock(in, static_cast<int>(address), m);
-            macroblock_bits.push_back(in.position() - begin);
+            macroblocks[address].slice = static_cast<uint16_t>(slices);
+            macroblocks[address].first_in_slice = address == first;
+        };
+        do {
+            const size_t began = in.position();
+            for (uint32_t run = is_p ? in.ue() : 0; run > 0; run--, address++) {
+                begin();
+                inter[address].inter = inter[address].skip = true;
+                macroblock_bits.push_back(0);
+            }
+            if (is_p && !in.more_rbsp_data()) break;
+            begin();
+            parse_macroblock(in, static_cast<int>(address), macroblocks[address], is_p);
+            macroblock_bits.push_back(in.position() - began);
             address++;
         } while (in.more_rbsp_data());
         in.trailing_bits();
@@ -550,29 +593,70 @@ struct ParsedPicture {
   private:
     bool subsampled() const { return format == h264::ChromaFormat::c420 || format == h264::ChromaFormat::c422; }
 
-    void parse_macroblock(BitReader &in, int address, h264::Macroblock &m) {
+    // Table 9-4: coded_block_pattern of intra types, and of inter types.
+    int parse_pattern(BitReader &in, bool inter_type) const {
+        static constexpr int patterns[2][48] = {
+            {47, 31, 15, 0,  23, 27, 29, 30, 7, 11, 13, 14, 39, 43, 45, 46, 16, 3,  5,  10, 12, 19, 21, 26,
+             28, 35, 37, 42, 44, 1,  2,  4,  8, 17, 18, 20, 24, 6,  9,  22, 25, 32, 33, 34, 36, 40, 38, 41},
+            {0,  16, 1,  2,  4,  8,  32, 3,  5,  10, 12, 15, 47, 7,  11, 13, 14, 6,  9,  31, 35, 37, 42, 44,
+             33, 34, 36, 40, 39, 43, 45, 46, 17, 18, 20, 24, 19, 21, 26, 28, 23, 27, 29, 30, 22, 25, 38, 41}};
+        static constexpr int luma_patterns[2][16] = {{15, 0, 7, 11, 13, 14, 3, 5, 10, 12, 1, 2, 4, 8, 6, 9},
+                                                     {0, 1, 2, 4, 8, 3, 5, 10, 12, 15, 7, 11, 13, 14, 6, 9}};
+        const uint32_t code = in.ue();
+        require(code < (subsampled() ? 48 : 16), "coded_block_pattern");
+        return subsampled() ? patterns[inter_type][code] : luma_patterns[inter_type][code];
+    }
+
+    void parse_pcm(BitReader &in, int address) {
+        while (!in.aligned()) require(!in.u1(), "pcm_alignment_zero_bit");
+        const int count = 256 + (format == h264::ChromaFormat::c420   ? 128
+                                 : format == h264::ChromaFormat::c422 ? 256
+                                 : format == h264::ChromaFormat::c444 ? 512
+                                                                      : 0);
+        for (int i = 0; i < count; i++)
+            levels_of(address, 0)[i] = static_cast<int16_t>(in.u(i < 256 ? luma_depth : chroma_depth));
+        for (int c = 0; c < 3; c++)
+            for (int y = 0; y < 4; y++)
+                for (int x = 0; x < 4; x++) total(c, address, x, y) = 16;
+    }
+
+    // mb_pred() and sub_mb_pred() of P types. With one reference picture there is no ref_idx_l0.
+    void parse_motion(BitReader &in, decoder::InterMacroblock &m) {
+        const bool eights = m.mb_type == 3;
+        for (int part = 0; part < 4 && eights; part++) {
+            m.sub_mb_type[part] = static_cast<int>(in.ue());
+            require(m.sub_mb_type[part] <= 3, "sub_mb_type");
+        }
+        for (int part = 0; part < (m.mb_type == 0 ? 1 : eights ? 4 : 2); part++) {
+            const int type = m.sub_mb_type[part];
+            for (int i = 0; i < (!eights || type == 0 ? 1 : type == 3 ? 4 : 2); i++)
+                for (int &component : m.mvd[4 * part + i]) component = in.se();
+        }
+    }
+
+    void parse_macroblock(BitReader &in, int address, h264::Macroblock &m, bool is_p) {
         using h264::MacroblockType;
-        static constexpr int patterns[48] = {47, 31, 15, 0,  23, 27, 29, 30, 7,  11, 13, 14, 39, 43, 45, 46,
-                                             16, 3,  5,  10, 12, 19, 21, 26, 28, 35, 37, 42, 44, 1,  2,  4,
-                                             8,  17, 18, 20, 24, 6,  9,  22, 25, 32, 33, 34, 36, 40, 38, 41};
-        static constexpr int luma_patterns[16] = {15, 0, 7, 11, 13, 14, 3, 5, 10, 12, 1, 2, 4, 8, 6, 9};
-        const int type = static_cast<int>(in.ue());
+        int type = static_cast<int>(in.ue());
+        decoder::InterMacroblock &motion = inter[static_cast<size_t>(address)];
+        if (is_p && type < 5) {
+            motion.inter = true;
+            motion.mb_type = type == 4 ? 3 : type;
+            parse_motion(in, motion);
+            const int pattern = parse_pattern(in, true);
+            m.coded_block_pattern = static_cast<uint8_t>(pattern);
+            const bool small =
+                motion.mb_type == 3 && std::any_of(std::begin(motion.sub_mb_type), std::end(motion.sub_mb_type),
+                                                   [](int sub_type) { return sub_type != 0; });
+            motion.transform_8x8 = (pattern & 15) && transform_8x8_mode && !small && in.u1();
+            if (pattern) parse_residual(in, address, m, motion.transform_8x8, false);
+            return;
+        }
+        if (is_p) type -= 5;
         require(type <= 25, "mb_type");
         if (type == 25) {
             m.type = MacroblockType::pcm;
-            while (!in.aligned()) require(!in.u1(), "pcm_alignment_zero_bit");
-            const int count = 256 + (format == h264::ChromaFormat::c420   ? 128
-                                     : format == h264::ChromaFormat::c422 ? 256
-                                     : format == h264::ChromaFormat::c444 ? 512
-                                                                          : 0);
-            for (int i = 0; i < count; i++)
-                levels_of(address, 0)[i] = static_cast<int16_t>(in.u(i < 256 ? luma_depth : chroma_depth));
-            for (int c = 0; c < 3; c++)
-                for (int y = 0; y < 4; y++)
-                    for (int x = 0; x < 4; x++) total(c, address, x, y) = 16;
-            return;
+            return parse_pcm(in, address);
         }
-        int pattern;
         if (type == 0) {
             m.type = transform_8x8_mode && in.u1() ? MacroblockType::i8x8 : MacroblockType::i4x4;
             for (int i = 0; i < (m.type == MacroblockType::i8x8 ? 4 : 16); i++)
@@ -582,25 +666,23 @@ struct ParsedPicture {
             m.intra_16x16_pred_mode = static_cast<uint8_t>((type - 1) % 4);
         }
         if (subsampled()) m.intra_chroma_pred_mode = static_cast<uint8_t>(in.ue());
-        if (type == 0) {
-            const uint32_t code = in.ue();
-            require(code < (subsampled() ? 48 : 16), "coded_block_pattern");
-            pattern = subsampled() ? patterns[code] : luma_patterns[code];
-        } else {
-            pattern = (type - 1) / 4 % 3 * 16 + (type >= 13 ? 15 : 0);
-        }
+        const int pattern = type == 0 ? parse_pattern(in, false) : (type - 1) / 4 % 3 * 16 + (type >= 13 ? 15 : 0);
         m.coded_block_pattern = static_cast<uint8_t>(pattern);
-        if (!pattern && type == 0) return;
-        m.qp_delta = static_cast<int8_t>(in.se());
-        for (int c = 0; c < (format == h264::ChromaFormat::c444 ? 3 : 1); c++) parse_luma(in, address, m, c, pattern);
-        if (subsampled()) parse_chroma(in, address, pattern >> 4);
+        if (pattern || type) parse_residual(in, address, m, m.type == MacroblockType::i8x8, type != 0);
     }
 
-    void parse_luma(BitReader &in, int address, const h264::Macroblock &m, int c, int pattern) {
-        using h264::MacroblockType;
+    // mb_qp_delta and residual().
+    void parse_residual(BitReader &in, int address, h264::Macroblock &m, bool transform_8x8, bool is_16x16) {
+        m.qp_delta = static_cast<int8_t>(in.se());
+        for (int c = 0; c < (format == h264::ChromaFormat::c444 ? 3 : 1); c++)
+            parse_luma(in, address, c, m.coded_block_pattern, transform_8x8, is_16x16);
+        if (subsampled()) parse_chroma(in, address, m.coded_block_pattern >> 4);
+    }
+
+    void parse_luma(BitReader &in, int address, int c, int pattern, bool transform_8x8, bool is_16x16) {
         static const std::vector<int> scan4 = zigzag_scan(4), scan8 = zigzag_scan(8);
         int level[16];
-        if (m.type == MacroblockType::i16x16) {
+        if (is_16x16) {
             parse_block(in, predict(c, address, 0, 0, 4), 16, level, &highest_prefix);
             for (size_t k = 0; k < 16; k++) levels_of(address, 17 * c + 16)[scan4[k]] = static_cast<int16_t>(level[k]);
         }
@@ -608,10 +690,10 @@ struct ParsedPicture {
             for (int i4 = 0; i4 < 4; i4++) {
                 if (!(pattern >> i8 & 1)) continue;
                 const int x = i8 % 2 * 2 + i4 % 2, y = i8 / 2 * 2 + i4 / 2, block = 17 * c + 4 * i8 + i4;
-                const bool ac = m.type == MacroblockType::i16x16;
+                const bool ac = is_16x16;
                 total(c, address, x, y) =
                     parse_block(in, predict(c, address, x, y, 4), ac ? 15 : 16, level, &highest_prefix);
-                if (m.type == MacroblockType::i8x8)
+                if (transform_8x8)
                     for (size_t k = 0; k < 16; k++)
                         levels_of(address, block - i4)[scan8[4 * k + static_cast<size_t>(i4)]] =
                             static_cast<int16_t>(level[k]);

@@ -21,6 +21,7 @@ struct StreamPicture {
     std::vector<std::vector<uint8_t>> sei;  // RBSPs
     std::vector<ParsedSliceHeader> slices;
     std::vector<size_t> slice_macroblocks;
+    bool is_reference = false;  // nal_ref_idc is not 0
     std::unique_ptr<ParsedPicture> parsed;
     std::unique_ptr<decoder::Picture> decoded;
 
@@ -31,12 +32,14 @@ struct StreamPicture {
         return decoded->height(c) - sps.crop_bottom * (decoded->mb_height(c) == 16 ? crop_unit_y() : 1);
     }
 
-    // Of all macroblocks, 16 hexadecimal digits: what emu/reconstruction.cpp notes.
-    std::string checksum() const {
+    // Of all macroblocks, 16 hexadecimal digits: what emu/reconstruction.cpp notes. filtered: as other pictures refer
+    // to it.
+    std::string checksum(bool filtered = false) const {
         Checksum sum;
         for (int c = 0; c < decoded->components(); c++)
             for (int y = 0; y < decoded->height(c); y++)
-                for (int x = 0; x < decoded->width(c); x++) sum.add(static_cast<uint16_t>(decoded->sample(c, x, y)));
+                for (int x = 0; x < decoded->width(c); x++)
+                    sum.add(filtered ? decoded->shown(c, x, y) : decoded->sample(c, x, y));
         char text[17];
         std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(sum.value));
         return text;
@@ -46,6 +49,36 @@ struct StreamPicture {
     int crop_unit_x() const { return sps.chroma_format_idc == 1 || sps.chroma_format_idc == 2 ? 2 : 1; }
     int crop_unit_y() const { return sps.chroma_format_idc == 1 ? 2 : 1; }
 };
+
+// Decodes the macroblocks of a parsed picture. before: the one that it refers to, or null.
+inline void decode_picture(StreamPicture &p, const StreamPicture *before) {
+    require(p.parsed && p.parsed->macroblock_bits.size() == p.parsed->macroblocks.size(), "a whole picture");
+    bool is_p = false;
+    std::vector<decoder::SliceFilter> filters;
+    for (const ParsedSliceHeader &slice : p.slices) {
+        require(slice.qp_delta == p.slices[0].qp_delta && slice.idr_pic_id == p.slices[0].idr_pic_id &&
+                    slice.frame_num == p.slices[0].frame_num,
+                "slices of one picture");
+        filters.push_back(
+            {slice.disable_deblocking_filter_idc, 2 * slice.alpha_c0_offset_div2, 2 * slice.beta_offset_div2});
+        is_p = is_p || slice.is_p;
+    }
+    p.decoded =
+        std::make_unique<decoder::Picture>(p.sps.width, p.sps.height, p.parsed->format, p.sps.luma_depth, p.qp());
+    const ParsedScaling &scaling = p.pps.has_scaling ? p.pps.scaling : p.sps.scaling;
+    for (int c = 0; c < 3; c++) p.decoded->set_scaling(c, scaling.of_4x4[c], scaling.luma_8x8);
+    p.decoded->set_chroma_qp_offsets(p.pps.chroma_qp_index_offset, p.pps.second_chroma_qp_index_offset);
+    decoder::Prediction prediction;
+    if (is_p) {
+        require(!p.pps.has_scaling && !p.sps.has_scaling, "scaling lists of inter macroblocks");
+        require(before && p.sps.reference_frames == 1, "a picture to refer to");
+        const uint32_t next = (before->slices[0].frame_num + 1) & ((1u << p.sps.frame_num_bits) - 1);
+        require(p.slices[0].frame_num == next, "frame_num follows that of the picture before");
+        prediction = {p.parsed->inter.data(), before->decoded.get(), p.pps.constrained_intra};
+    }
+    p.decoded->decode(p.parsed->macroblocks.data(), p.parsed->levels.data(), prediction);
+    p.decoded->filter(filters);
+}
 
 // extradata: parameter sets, as a byte stream, for streams without. zeros_follow: see split_stream().
 inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &bytes,
@@ -63,9 +96,10 @@ inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &byte
         // A slice of macroblock 0 begins a picture, unless something before has; filler data ends one.
         BitReader in(nal.rbsp);
         ParsedSliceHeader header{};
-        if (nal.type == 5) header = parse_slice_header(in, sps.pic_order_cnt_type);
+        const bool is_slice = nal.type == 1 || nal.type == 5;
+        if (is_slice) header = parse_slice_header(in, syntax_of(nal, sps));
         if (pictures.empty() ||
-            (in_slices && (nal.type != 12 || zeros_follow) && (nal.type != 5 || !header.first_macroblock))) {
+            (in_slices && (nal.type != 12 || zeros_follow) && (!is_slice || !header.first_macroblock))) {
             pictures.emplace_back();
             in_slices = false;
             next_macroblock = 0;
@@ -75,7 +109,7 @@ inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &byte
         if (nal.type == 7) sps = parse_sps(nal);
         if (nal.type == 8) pps = parse_pps(nal);
         if (nal.type == 6) p.sei.push_back(nal.rbsp);
-        if (nal.type != 5) continue;
+        if (!is_slice) continue;
         in_slices = true;
         if (!p.parsed) {
             p.sps = sps;
@@ -86,21 +120,15 @@ inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &byte
         }
         require(header.first_macroblock == next_macroblock, "first_mb_in_slice");
         p.slices.push_back(header);
-        p.parsed->parse_slice(in, header.first_macroblock);
+        p.is_reference = nal.ref_idc != 0;
+        p.parsed->parse_slice(in, header.first_macroblock, header.is_p);
         p.slice_macroblocks.push_back(p.parsed->macroblock_bits.size() - next_macroblock);
         next_macroblock = p.parsed->macroblock_bits.size();
     }
+    const StreamPicture *before = nullptr;
     for (StreamPicture &p : pictures) {
-        require(p.parsed && p.parsed->macroblock_bits.size() == p.parsed->macroblocks.size(), "a whole picture");
-        for (const ParsedSliceHeader &slice : p.slices)
-            require(slice.qp_delta == p.slices[0].qp_delta && slice.idr_pic_id == p.slices[0].idr_pic_id,
-                    "slices of one picture");
-        p.decoded =
-            std::make_unique<decoder::Picture>(p.sps.width, p.sps.height, p.parsed->format, p.sps.luma_depth, p.qp());
-        const ParsedScaling &scaling = p.pps.has_scaling ? p.pps.scaling : p.sps.scaling;
-        for (int c = 0; c < 3; c++) p.decoded->set_scaling(c, scaling.of_4x4[c], scaling.luma_8x8);
-        p.decoded->set_chroma_qp_offsets(p.pps.chroma_qp_index_offset, p.pps.second_chroma_qp_index_offset);
-        p.decoded->decode(p.parsed->macroblocks.data(), p.parsed->levels.data());
+        decode_picture(p, before);
+        if (p.is_reference) before = &p;
     }
     return pictures;
 }

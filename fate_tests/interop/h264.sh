@@ -24,8 +24,8 @@ else
     echo "skipped: OpenH264, which this machine does not have (libopenh264-dev)"
 fi
 
-# check STREAM [RECONSTRUCTIONS]: what is wrong with it. The deblocking filter comes after all that is predicted from: the reconstruction is
-# without.
+# check STREAM [RECONSTRUCTIONS]: what is wrong with it. Of intra pictures the reconstruction is before the deblocking filter, as they are
+# predicted from that; what decoders show is behind it.
 check() {
     local profile chroma depth prefix format zeros=()
     [[ $1 != *avcintra* ]] || zeros=(-z)
@@ -33,7 +33,7 @@ check() {
     read -r profile chroma depth prefix <"$work/own.log"
     case $chroma in 0) format=gray ;; 1) format=yuv420p ;; 2) format=yuv422p ;; 3) format=yuv444p ;; esac
     [ "$depth" = 8 ] || format=${format}10le
-    ffmpeg -f h264 -skip_loop_filter all -i "$1" -pix_fmt $format -f rawvideo "$work/ffmpeg.yuv" 2>&1 | head -n 1
+    ffmpeg -f h264 -i "$1" -pix_fmt $format -f rawvideo "$work/ffmpeg.yuv" 2>&1 | head -n 1
     cmp "$work/own.yuv" "$work/ffmpeg.yuv" 2>&1 | head -n 1
     # OpenH264 has not all of High: no level_prefix above 15.
     if [ -n "$openh264" ] && [ "$profile" -le 100 ] && [ "$profile" != 44 ] && [ "$chroma" = 1 ] && [ "$prefix" -le 15 ]; then
