@@ -89,13 +89,46 @@ struct DeblockPicture {
     CUDAENC_HD bool joins(int a, int b) const { return across_slices || macroblocks[a].slice == macroblocks[b].slice; }
 };
 
-// 8.7.2.1: bS of the blocks on both sides of an edge. (What else it has is of fields, and of other references.)
-CUDAENC_HD int boundary_strength(const DeblockMacroblock &p, int p_block, DeblockVector p_vector,
-                                 const DeblockMacroblock &q, int q_block, DeblockVector q_vector, bool of_macroblocks) {
-    if (p.intra || q.intra) return of_macroblocks ? 4 : 3;
-    if ((p.nonzero >> p_block | q.nonzero >> q_block) & 1) return 2;
-    const int x = p_vector.x - q_vector.x, y = p_vector.y - q_vector.y;
+// 8.7.2.1: bS of edges to the left of blocks and above them. (What else the clause has is of fields, of other
+// references and of other pictures.) Bit 16 direction + 4 y + x is of the edge of the block in column x and row y: to
+// the left of it in direction 0, above it in direction 1.
+struct EdgeMasks {
+    uint32_t intra;  // bS 4 where the edge is a macroblock's, else 3
+    uint32_t coded;  // 2
+    uint32_t moved;  // 1
+
+    CUDAENC_HD uint32_t any() const { return intra | coded | moved; }
+    // Of edge 0 to 3 of a direction, part 0 to 3 of it.
+    CUDAENC_HD int strength(int direction, int edge, int part) const {
+        const int bit = 16 * direction + (direction ? 4 * edge + part : edge + 4 * part);
+        return intra >> bit & 1 ? 4 - (edge != 0) : coded >> bit & 1 ? 2 : static_cast<int>(moved >> bit & 1);
+    }
+};
+// Bits of an edge, and those of a direction's first edge.
+CUDAENC_HD constexpr uint32_t edge_bits(int direction, int edge) {
+    return direction ? 0xF0000u << 4 * edge : 0x1111u << edge;
+}
+// Whether the blocks on both sides have levels, of all edges. own, left, above: DeblockMacroblock::nonzero.
+CUDAENC_HD constexpr uint32_t coded_edges(uint32_t own, uint32_t left, uint32_t above) {
+    const uint32_t from_left = (own & 0x7777) << 1 | (left & 0x8888) >> 3,
+                   from_above = (own & 0xFFF) << 4 | above >> 12;
+    return (own | from_above) << 16 | own | from_left;
+}
+CUDAENC_HD constexpr bool moved_apart(DeblockVector a, DeblockVector b) {
+    const int x = a.x - b.x, y = a.y - b.y;
     return x >= 4 || x <= -4 || y >= 4 || y <= -4;
+}
+// left, above: null where the edge is not filtered; moved: of moved_apart(), of these any.
+CUDAENC_HD EdgeMasks edge_masks(const DeblockMacroblock &own, const DeblockMacroblock *left,
+                                const DeblockMacroblock *above, uint32_t moved) {
+    const uint32_t first_column = edge_bits(0, 0), first_row = edge_bits(1, 0);
+    const uint32_t filtered = ~0u & ~(left ? 0 : first_column) & ~(above ? 0 : first_row);
+    EdgeMasks masks{};
+    masks.intra = own.intra ? ~0u : (left && left->intra ? first_column : 0) | (above && above->intra ? first_row : 0);
+    masks.coded = coded_edges(own.nonzero, left ? left->nonzero : 0, above ? above->nonzero : 0) & filtered;
+    masks.intra &= filtered;
+    masks.moved = moved & filtered;
+    return masks;
 }
 
 namespace detail {

@@ -16,11 +16,6 @@ namespace {
 // bS of the four parts of an edge.
 struct Strengths {
     uint8_t of[4];
-    bool any() const {
-        uint32_t all;
-        std::memcpy(&all, of, sizeof all);
-        return all != 0;
-    }
 };
 
 // Which part of an edge each of 16 lines across it belongs to: lines of luma or of a component that has as many; or 8
@@ -142,44 +137,44 @@ class MacroblockFilter {
     }
 
     void filter() const {
-        const bool still = has_one_motion();
-        for (int direction = 0; direction < 2; direction++)
+        const auto of = [&](int at) { return at < 0 ? nullptr : &p_.macroblocks[at]; };
+        const DeblockMacroblock &own = p_.macroblocks[own_];
+        const EdgeMasks masks = edge_masks(own, of(edges_[0]), of(edges_[1]), own.intra ? 0 : moved_edges());
+        const uint32_t any = masks.any();
+        for (int direction = 0; direction < 2 && any; direction++)
             for (int edge = 0; edge < 4; edge++) {
-                const int other = edge ? own_ : edges_[direction];
-                if (other < 0 || (edge && still)) continue;
-                const Strengths strengths = strengths_of(direction, edge, other);
-                if (strengths.any()) filter_edge_of(direction, edge, other, strengths);
+                if (!(any & edge_bits(direction, edge))) continue;
+                Strengths strengths;
+                for (int part = 0; part < 4; part++)
+                    strengths.of[part] = static_cast<uint8_t>(masks.strength(direction, edge, part));
+                filter_edge_of(direction, edge, edge ? own_ : edges_[direction], strengths);
             }
     }
 
   private:
-    // Whether no edge inside the macroblock has a bS.
-    bool has_one_motion() const {
-        const DeblockMacroblock &m = p_.macroblocks[own_];
-        if (m.intra || m.nonzero) return false;
-        const DeblockVector *const v = p_.vectors + 16 * static_cast<size_t>(own_);
-        uint32_t first, differences = 0;
-        std::memcpy(&first, v, sizeof first);
-        for (int i = 1; i < 16; i++) {
-            uint32_t word;
-            std::memcpy(&word, v + i, sizeof word);
-            differences |= word ^ first;
+    // moved_apart() of all edges, as bits.
+    uint32_t moved_edges() const {
+        const auto row_of = [&](int at, int y) {
+            Half row;
+            std::memcpy(&row, p_.vectors + 16 * static_cast<size_t>(at) + 4 * y, sizeof row);
+            return row;
+        };
+        const auto moved = [](const Half &a, const Half &b) {
+            const Half d = a - b, far = (d > 3) | (d < -3);
+            uint64_t pairs[2];
+            std::memcpy(pairs, &far, sizeof pairs);
+            const auto any = [](uint64_t word) { return uint32_t{static_cast<uint32_t>(word) != 0}; };
+            return any(pairs[0]) | any(pairs[0] >> 32) << 1 | any(pairs[1]) << 2 | any(pairs[1] >> 32) << 3;
+        };
+        Half above = row_of(edges_[1] < 0 ? own_ : edges_[1], 3);
+        uint32_t bits = 0;
+        for (int y = 0; y < 4; y++) {
+            const Half row = row_of(own_, y), left = row_of(edges_[0] < 0 ? own_ : edges_[0], y);
+            bits |= moved(row, __builtin_shufflevector(left, row, 6, 7, 8, 9, 10, 11, 12, 13)) << 4 * y;
+            bits |= moved(row, above) << (16 + 4 * y);
+            above = row;
         }
-        return !differences;
-    }
-
-    Strengths strengths_of(int direction, int edge, int other) const {
-        const DeblockMacroblock &p = p_.macroblocks[other], &q = p_.macroblocks[own_];
-        const DeblockVector *const p_vectors = p_.vectors + 16 * static_cast<size_t>(other);
-        const DeblockVector *const q_vectors = p_.vectors + 16 * static_cast<size_t>(own_);
-        const int across = direction ? 4 : 1, along = direction ? 1 : 4;
-        Strengths strengths;
-        for (int part = 0; part < 4; part++) {
-            const int q_block = edge * across + part * along, p_block = (edge ? edge - 1 : 3) * across + part * along;
-            strengths.of[part] = static_cast<uint8_t>(
-                boundary_strength(p, p_block, p_vectors[p_block], q, q_block, q_vectors[q_block], !edge));
-        }
-        return strengths;
+        return bits;
     }
 
     // The index of the mean QP of two macroblocks.
