@@ -44,7 +44,11 @@ EncoderPlan plan_mjpeg(const CudaencConfig &config) {
 }
 
 EncoderPlan plan_h264(const CudaencConfig &config) {
-    return make_plan(h264::make_params(config.format, config.h264), 2, 2);
+    const h264::Params params = h264::make_params(config.format, config.h264);
+    EncoderPlan plan = make_plan(params, 2, 2);
+    if (params.gop_size > 1)
+        plan.device_warning = "gop_size above 1: CPU threads code P pictures, the device only copies frames to them";
+    return plan;
 }
 
 constexpr EncoderCodec encoders[] = {

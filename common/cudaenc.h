@@ -61,7 +61,7 @@ const char *cudaenc_last_error(void);
 typedef enum CudaencCodec {
     CUDAENC_CODEC_J2K = 1,   /**< JPEG 2000 Part 1, ITU-T T.800; with CUDAENC_J2K_HT HTJ2K, ITU-T T.814. */
     CUDAENC_CODEC_MJPEG = 2, /**< JPEG, baseline, ITU-T T.81: a picture a packet. */
-    CUDAENC_CODEC_H264 = 3,  /**< H.264, ITU-T H.264: IDR pictures of I slices with CAVLC, a picture a packet. */
+    CUDAENC_CODEC_H264 = 3,  /**< H.264, ITU-T H.264: IDR and P pictures with CAVLC, a picture a packet. */
 } CudaencCodec;
 
 typedef enum CudaencLogLevel {
@@ -358,7 +358,7 @@ typedef struct CudaencH264Options {
     int hrd;             /**< HRD parameters, buffering periods and picture timing; 0 or 1, default 0 */
     int qp_min;          /**< Lowest QP that the rate control chooses; -12..51, default -12 */
     int qp_max;          /**< Highest QP that the rate control chooses, but for the buffer; -12..51, default 51 */
-    int deblock;         /**< Let decoders run the deblocking filter; 0 or 1, default 0 */
+    int deblock;         /**< Let decoders run the deblocking filter; -1: with P pictures; 0 or 1, default -1 */
     int aud;             /**< Access unit delimiters; 0 or 1, default 0 */
     int repeat_headers;  /**< Parameter sets in every packet; 0 or 1, default 1 */
     int timecodes;       /**< Timecodes of frames as SEI messages; 0 or 1, default 0 */
@@ -370,6 +370,8 @@ typedef struct CudaencH264Options {
     int chroma_location;        /**< chroma_sample_loc_type of 4:2:0; -1: not told; 0..5, default -1 */
     int avc_intra_class;        /**< AVC-Intra or XAVC Intra: 100, 200, 300 or 480; 0: none; 50..480, default 0 */
     int avc_intra_flavor;       /**< Whose AVC-Intra; CudaencAvcIntraFlavor, default 0 */
+    int gop_size; /**< Pictures from an IDR picture to the next, P pictures between them; 1: all are IDR; 1..1000000,
+                     default 1 */
 } CudaencH264Options;
 /** As cudaenc_j2k_init(). */
 int cudaenc_h264_init(CudaencH264Options *options, size_t size);

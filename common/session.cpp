@@ -61,6 +61,7 @@ Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &c) {
     const int slots = std::min(depth, plan.most_slots);
     check_memory(c.format, device ? plan.device_bytes : plan.host_bytes, slots, device.get());
     if (device && !few) hint_at_queues(session, c, *device);
+    if (device && !plan.device_warning.empty()) session.log.print(CUDAENC_LOG_WARNING, plan.device_warning.c_str());
     return {plan.make({.slots = slots,
                        .threads = c.threads,
                        .device = device,

@@ -240,8 +240,9 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     if (!config.h264.repeat_headers && !(avctx->flags & AV_CODEC_FLAG_GLOBAL_HEADER))
         av_log(avctx, AV_LOG_WARNING, "repeat_headers 0 without -flags +global_header: no packet has parameter sets, and nobody is told of them. "
                "Decoders cannot begin; leave the option out, or give the flag\n");
-    if (avctx->gop_size > 1 || avctx->max_b_frames > 0)
-        av_log(avctx, AV_LOG_WARNING, "-g and -bf have no effect: all pictures are intra\n");
+    config.h264.gop_size = FFMAX(avctx->gop_size, 1);
+    if (avctx->max_b_frames > 0)
+        av_log(avctx, AV_LOG_WARNING, "-bf has no effect: there are no B pictures\n");
     ret = set_level(avctx, s, &config.h264);
     if (ret < 0)
         return ret;
@@ -302,7 +303,7 @@ static const AVOption options[] = {
     CONST("none", "None", HRD_NONE, "nal_hrd"),
     CONST("vbr",  "Of a variable bit rate", HRD_VBR, "nal_hrd"),
     CONST("cbr",  "Of a constant bit rate, with cbr", HRD_CBR, "nal_hrd"),
-    { "deblock", "Let decoders run the deblocking filter", OFFSET(h264.deblock), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "deblock", "Let decoders run the deblocking filter; -1: with P pictures", OFFSET(h264.deblock), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
     { "aud", "Access unit delimiters", OFFSET(h264.aud), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "repeat_headers", "Parameter sets in every packet; -1: unless they are global", OFFSET(repeat_headers), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
     { "a53cc", "Closed captions of frames as SEI messages", OFFSET(common.a53cc), AV_OPT_TYPE_BOOL, { .i64 = 1 }, 0, 1, VE },
@@ -329,7 +330,7 @@ static const AVClass h264_cuda_class = CUDAENC_CLASS("h264_cavlc_cuda", options)
 
 const FFCodec ff_h264_cavlc_cuda_encoder = {
     .p.name         = "h264_cavlc_cuda",
-    CODEC_LONG_NAME("H.264 / AVC, all intra, with CAVLC on CUDA (cudaenc)"),
+    CODEC_LONG_NAME("H.264 / AVC with CAVLC on CUDA (cudaenc)"),
     .p.id           = AV_CODEC_ID_H264,
     .p.priv_class   = &h264_cuda_class,
     .priv_data_size = sizeof(H264CudaContext),

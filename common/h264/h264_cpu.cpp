@@ -6,6 +6,7 @@
 #include "../lines.h"
 #include "h264.h"
 #include "h264_pipeline.h"
+#include "h264_sequence.h"
 #include "syntax/slice_cpu.h"
 
 namespace cudaenc::h264 {
@@ -68,6 +69,7 @@ class H264CpuEncoder : public H264Pipeline {
 }  // namespace
 
 std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times) {
+    if (params.gop_size > 1) return std::make_unique<SequencePipeline>(params, slots, threads, stage_times);
     return std::make_unique<H264CpuEncoder>(params, slots, threads, stage_times);
 }
 

@@ -21,13 +21,15 @@ static constexpr Option<CudaencH264Options> rows[] = {
     {OPTION(hrd), "HRD parameters, buffering periods and picture timing", 0, 0, 1},
     {OPTION(qp_min), "Lowest QP that the rate control chooses", -12, -12, 51},
     {OPTION(qp_max), "Highest QP that the rate control chooses, but for the buffer", 51, -12, 51},
-    {OPTION(deblock), "Let decoders run the deblocking filter", 0, 0, 1},
+    {OPTION(deblock), "Let decoders run the deblocking filter; -1: with P pictures", -1, 0, 1},
     {OPTION(aud), "Access unit delimiters", 0, 0, 1},
     {OPTION(repeat_headers), "Parameter sets in every packet", 1, 0, 1},
     {OPTION(timecodes), "Timecodes of frames as SEI messages", 0, 0, 1},
     {OPTION(chroma_location), "chroma_sample_loc_type of 4:2:0; -1: not told", -1, 0, 5},
     {OPTION(avc_intra_class), "AVC-Intra or XAVC Intra: 100, 200, 300 or 480; 0: none", 0, 50, 480},
     {OPTION(avc_intra_flavor), "Whose AVC-Intra", CUDAENC_AVC_INTRA_PANASONIC, 0, 1, "panasonic sony"},
+    {OPTION(gop_size), "Pictures from an IDR picture to the next, P pictures between them; 1: all are IDR", 1, 1,
+     1000000},
 };
 const OptionTable<CudaencH264Options> kH264Options = rows;
 

@@ -57,6 +57,7 @@ PacketWriter::PacketWriter(const Params &params) : p_(params), parameter_sets_(m
         return;
     }
     if (p_.aud) append(prefix_, make_aud(SliceType::i));
+    if (p_.aud) append(predicted_prefix_, make_aud(SliceType::p));
     if (p_.repeat_headers) append(prefix_, parameter_sets_);
 }
 
@@ -78,6 +79,17 @@ void PacketWriter::begin(PictureState &picture, const CudaencFrame &frame) const
         sei.timecode.reset();
     }
     if (!sei.empty()) append(picture.prefix, make_sei(sei));
+}
+
+void PacketWriter::make_predicted(PictureState &picture, int frame_num) const {
+    picture.header.nal_unit_type = kNalSlice;
+    picture.header.nal_ref_idc = 2;
+    picture.header.slice_type = SliceType::p;
+    picture.header.frame_num = frame_num % 16;
+    std::vector<uint8_t> prefix = predicted_prefix_;
+    prefix.insert(prefix.end(), picture.prefix.begin() + static_cast<ptrdiff_t>(picture.sei_at), picture.prefix.end());
+    picture.sei_at = predicted_prefix_.size();
+    picture.prefix = std::move(prefix);
 }
 
 // A tick is half a picture's time.

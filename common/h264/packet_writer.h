@@ -28,6 +28,8 @@ class PacketWriter {
     // on.
     void begin(PictureState &picture, const CudaencFrame &frame) const;
     void accept() { pictures_++; }
+    // In place of an IDR picture, before make_headers(): the picture is the frame_num-th after one, of P slices.
+    void make_predicted(PictureState &picture, int frame_num) const;
     void write_buffering_period(PictureState &picture) const;  // with HRD parameters, after QpPlanner::begin()
     void make_headers(PictureState &picture) const;            // at its QP
 
@@ -53,9 +55,10 @@ class PacketWriter {
   private:
     const Params &p_;
     std::vector<uint8_t> parameter_sets_;
-    std::vector<uint8_t> prefix_;  // NAL units before SEI messages, of each picture
-    uint64_t pictures_ = 0;        // so far
-    int last_idr_pic_id_ = -1;     // of the packet that left last
+    // NAL units before SEI messages, of IDR and of other pictures.
+    std::vector<uint8_t> prefix_, predicted_prefix_;
+    uint64_t pictures_ = 0;     // so far
+    int last_idr_pic_id_ = -1;  // of the packet that left last
 };
 
 }  // namespace cudaenc::h264

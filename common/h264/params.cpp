@@ -26,7 +26,7 @@ struct Profile {
     int depth;                   // at most
     int vcl_factor, nal_factor;  // cpbBrVclFactor, cpbBrNalFactor
 };
-// By CudaencH264Profile (A.2). From High on constraint_set3_flag says that all pictures are IDR.
+// By CudaencH264Profile (A.2). From High on constraint_set3_flag says that all pictures are IDR, see gop_size.
 constexpr Profile kProfiles[] = {
     {},
     {"baseline", 66, 0xC0, ChromaFormat::c420, false, 8, 1000, 1200},
@@ -212,6 +212,32 @@ const Level &choose_level(int option, const Profile &profile, const PictureForma
 // Whether slices of the picture have at most MaxFS / 4 macroblocks in the Intra profiles (A.3.3 k).
 bool limits_slices(const Level &level, const PictureFormat &f) { return level.idc < 60 && f.macroblocks() > 1620; }
 
+// What P pictures do not go with.
+void check_gop(const CudaencH264Options &o, const Profile &profile, ChromaFormat chroma, int depth) {
+    if (o.gop_size == 1) return;
+    const auto refuse_with = [&](const std::string &what) {
+        refuse(format_string("gop_size %d is not allowed with %s", o.gop_size, what.c_str()));
+    };
+    if (chroma != ChromaFormat::c420 || depth != 8)
+        refuse_with(
+            format_string("%s of %d bits: P pictures are 4:2:0 of 8 bits. Give gop_size 1", name_of(chroma), depth));
+    if (o.avc_intra_class) refuse_with("avc_intra_class: all its pictures are intra. Give gop_size 1");
+    if (profile.idc > 100)
+        refuse_with(
+            format_string("profile %s, which is all intra: it goes with baseline, main and high", profile.name));
+    if (o.effort != kAllTypes) refuse_with(format_string("effort %d: it goes with 0", o.effort));
+    if (o.slices > 1) refuse_with(format_string("slices %d: P pictures have 1", o.slices));
+    if (o.rate_control == CUDAENC_H264_BIT_RATE)
+        refuse_with("rate control by bit rate: P pictures have a constant QP or quality");
+    if (o.max_rate || o.buffer_size) refuse_with("max_rate and buffer_size: P pictures have a constant QP or quality");
+    if (o.keystream) refuse_with("encryption: vectors would show what moves. Give gop_size 1");
+}
+
+// Table A-1, in samples.
+int most_vertical_vector(const Level &level) {
+    return level.idc <= 10 ? 64 : level.idc <= 20 ? 128 : level.idc <= 30 ? 256 : 512;
+}
+
 // In High, constraint_set3_flag promises what High 10 Intra does (7.4.2.1.1), so the size of slices as well.
 uint8_t constraint_sets_of(const Profile &profile, const Level &level, const PictureFormat &f) {
     uint8_t sets = profile.constraint_sets;
@@ -341,6 +367,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     const int depth = format.component[0].depth;
     check_options(kH264Options, o);
     const Profile &profile = choose_profile(o.profile, chroma, depth);
+    check_gop(o, profile, chroma, depth);
     const bool high = is_high_profile(profile.idc);
     check_range("sample_aspect_num", o.sample_aspect_num, 0, 65535);
     if (o.sample_aspect_num) check_range("sample_aspect_den", o.sample_aspect_den, 1, 65535);
@@ -373,7 +400,9 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.rate.delay = p.effort == kAllTypes ? kRateDelay : 1;
     p.rate.level_idc = p.warning.empty() ? level.idc : 0;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
-    p.deblock = o.deblock;
+    p.gop_size = o.gop_size;
+    p.most_vertical_vector = most_vertical_vector(level);
+    p.deblock = o.deblock < 0 ? o.gop_size > 1 : o.deblock;
     p.keystream = o.keystream;
     p.keystream_opaque = o.keystream_opaque;
     p.aud = o.aud;
@@ -383,6 +412,8 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     ParameterSets &sets = p.sets;
     sets.profile_idc = profile.idc;
     sets.constraint_sets = constraint_sets_of(profile, level, p.picture);
+    if (o.gop_size > 1) sets.constraint_sets &= 0xEF;  // not all pictures are IDR
+    sets.max_num_ref_frames = o.gop_size > 1;
     sets.level_idc = level.idc;
     sets.format = p.picture.coded();
     sets.width = format.width;
@@ -410,7 +441,8 @@ std::string summary(const Params &p) {
                              : p.rate.bit_rate ? format_string("%lld bits/s%s", static_cast<long long>(p.rate.bit_rate),
                                                                p.rate.cbr ? ", constant" : "")
                                                : format_string("QP %d", p.rate.qp);
-    return rate + format_string(", adaptive quantisation %g, effort %d", p.aq_strength / 256., p.effort);
+    const std::string gop = p.gop_size > 1 ? format_string(", an IDR picture in %d", p.gop_size) : "";
+    return rate + format_string(", adaptive quantisation %g, effort %d", p.aq_strength / 256., p.effort) + gop;
 }
 
 }  // namespace cudaenc::h264

@@ -12,6 +12,9 @@
 
 namespace cudaenc::h264 {
 
+// With P pictures an IDR picture has so much less QP: what is coded well there is predicted well for long.
+inline constexpr int kIdrQpOffset = 3;
+
 struct Params {
     CudaencFormat input;
     PictureFormat picture;
@@ -22,6 +25,8 @@ struct Params {
     int aq_strength;             // see PictureQuality
     CudaencKeystream keystream;  // nullptr: none
     void *keystream_opaque;
+    int gop_size;              // pictures from an IDR picture to the next
+    int most_vertical_vector;  // samples, of the level
     bool deblock, aud, repeat_headers, timecodes;
     int avc_intra_class, avc_intra_flavor;  // of CudaencH264Options
     std::string warning;                    // what the options do that their user may not want; mostly empty

@@ -7,8 +7,8 @@
 
 #include "../../common/error.h"
 #include "../../common/h264/h264_pipeline.h"
-#include "../../common/planes.h"
 #include "../device_objects.h"
+#include "frame_download.h"
 #include "slice_coder.h"
 
 namespace cudaenc::h264 {
@@ -35,9 +35,7 @@ struct Slot {
     PinnedArray<uint16_t> sign_flips;
     PictureUpload upload;
     PictureBuffers buffers;
-    // Planes of a frame in device memory, downloaded one after the other.
-    std::unique_ptr<PinnedArray<uint8_t>> pixels;
-    size_t pixel_bytes = 0;
+    FrameDownload pixels;  // of a frame in device memory
 };
 
 // Only the threads that call submit() and finish() call the device, one at a time.
@@ -82,33 +80,10 @@ class H264HybridEncoder : public H264Pipeline {
         H264Pipeline::take(slot, frame);
         if (!device_frames_) return;
         try {
-            download_pixels(s, frame, pictures_[static_cast<size_t>(slot)]);
+            s.pixels.download(device_, s.stream, p_.input, frame, pictures_[static_cast<size_t>(slot)].layouts.data());
         } catch (...) {
             settle(s);
             throw;
-        }
-    }
-
-    void download_pixels(Slot &s, const CudaencFrame &frame, Picture &picture) {
-        size_t offsets[4], bytes[4], end = 0;
-        for (int plane = 0; plane < p_.input.planes; plane++) {
-            const PlaneSize size = plane_size(p_.input, plane);
-            bytes[plane] = size.rows ? (size.rows - 1) * static_cast<size_t>(frame.stride[plane]) + size.row_bytes : 0;
-            offsets[plane] = end;
-            end += (bytes[plane] + 255) / 256 * 256;
-        }
-        if (end > s.pixel_bytes) {
-            s.pixels = std::make_unique<PinnedArray<uint8_t>>(device_, end);
-            s.pixel_bytes = end;
-        }
-        device_->wait_foreign(s.stream, frame.cuda_stream);
-        for (int plane = 0; plane < p_.input.planes; plane++)
-            if (bytes[plane])
-                device_->download(s.stream, s.pixels->data() + offsets[plane], frame.data[plane], bytes[plane]);
-        device_->synchronize(s.stream);
-        for (int c = 0; c < p_.input.components; c++) {
-            const CudaencComponent &k = p_.input.component[c];
-            picture.layouts[static_cast<size_t>(c)].data = s.pixels->data() + offsets[k.plane] + k.offset;
         }
     }
 

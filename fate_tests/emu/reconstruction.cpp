@@ -8,16 +8,21 @@
 #include <cstdlib>
 
 #include "../../common/h264/h264_pipeline.h"
+#include "../../common/h264/h264_sequence.h"
 #include "../check/checksum.h"
 
 namespace cudaenc::h264 {
 
-void reconstructed(const PictureFormat &format, const IntraCoder &coder) {
+namespace {
+
+// picture(c): whole macroblocks of a component.
+template <class Picture>
+void note(const PictureFormat &format, const Picture &picture) {
     const char *const name = std::getenv("CUDAENC_RECONSTRUCTIONS");
     if (!name) return;
     testing::Checksum sum;
     for (int c = 0; c < format.components(); c++) {
-        const ConstBlock r = coder.reconstruction(c);
+        const ConstBlock r = picture(c);
         for (int y = 0; y < format.macroblock_rows() * format.rows(c); y++)
             for (int x = 0; x < format.macroblock_columns() * format.columns(c); x++) sum.add(r.data[y * r.stride + x]);
     }
@@ -27,6 +32,15 @@ void reconstructed(const PictureFormat &format, const IntraCoder &coder) {
     const int file = open(name, O_WRONLY | O_CREAT | O_APPEND, 0666);
     if (file < 0 || write(file, line, static_cast<size_t>(length)) != length) std::abort();
     close(file);
+}
+
+}  // namespace
+
+void reconstructed(const PictureFormat &format, const IntraCoder &coder) {
+    note(format, [&](int c) { return coder.reconstruction(c); });
+}
+void reconstructed(const PictureFormat &format, const SequenceCoder &coder) {
+    note(format, [&](int c) { return coder.decoded(c); });
 }
 
 }  // namespace cudaenc::h264

@@ -340,11 +340,22 @@ for encoder in j2k_cuda mjpeg_cuda h264_cavlc_cuda; do
     warns 64x48,gray "-pass has no effect: frames are coded in one pass" -pass 1 -passlogfile "$work/pass"
     warns 64x48,gray "the frame rate is not known, and taken for 25: -r sets it" -b:v 100k -vf "format=gray,settb=1/1000,setpts=N*40" -fps_mode vfr
 done
-warns 64x48,gray "-g and -bf have no effect: all pictures are intra" -g 250
-warns 64x48,gray "-g and -bf have no effect: all pictures are intra" -bf 2
+warns 64x48,gray "-bf has no effect: there are no B pictures" -bf 2
+warns 64x48,yuv420p "-bf has no effect: there are no B pictures" -g 12 -bf 2
 warns 1280x720,yuv422p10le "the frame rate is not known, and taken for 25: -r sets it" -avcintra-class 100 \
     -vf "format=yuv422p10le,settb=1/1000,setpts=N*40" -fps_mode vfr
 warns 64x48,gray "-minrate has no effect: -cbr 1 fills the stream up to its bit rate" -b:v 2M -minrate 2M
+encoder=h264_cavlc_cuda lines=1
+refuse 64x48,yuv422p "gop_size 12 is not allowed with 4:2:2 of 8 bits: P pictures are 4:2:0 of 8 bits" -g 12
+refuse 64x48,gray "gop_size 12 is not allowed with gray of 8 bits" -g 12
+refuse 64x48,yuv420p10le "gop_size 12 is not allowed with 4:2:0 of 10 bits" -g 12
+refuse 64x48,yuv420p "gop_size 12 is not allowed with profile high10, which is all intra: it goes with baseline" -g 12 -profile:v high10
+refuse 64x48,yuv420p "gop_size 12 is not allowed with effort 2: it goes with 0" -g 12 -effort 2
+refuse 64x48,yuv420p "gop_size 12 is not allowed with slices 2: P pictures have 1" -g 12 -slices 2
+refuse 64x48,yuv420p "gop_size 12 is not allowed with rate control by bit rate" -g 12 -b:v 1M
+refuse 64x48,yuv420p "gop_size 12 is not allowed with max_rate and buffer_size" -g 12 -maxrate 1M
+refuse 64x48,yuv420p "gop_size 12 is not allowed with encryption" -g 12 -encrypt_key 00112233445566778899aabbccddeeff -encrypt_iv 00112233445566778899aabbccddeeff
+refuse 64x48,yuv420p "gop_size 2000000 is not allowed: it is 1 to 1000000" -g 2000000
 encoder=j2k_cuda lines=1
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
 refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"

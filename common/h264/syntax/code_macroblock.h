@@ -23,6 +23,7 @@ inline constexpr auto kBlockNeighbours = [] {
 
 }  // namespace detail
 
+// Of a macroblock that is skipped nothing is written; mb_skip_run is the caller's.
 // totals: total_coeff, [macroblock * blocks_per_macroblock + block]: reads those of macroblocks before in the slice,
 // writes its own. first: the first macroblock of the slice. align(): pcm_alignment_zero_bits.
 template <class Bits, class Align>
@@ -37,7 +38,14 @@ void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t
     const auto flips_of = [&](int b) -> uint32_t {
         return picture.sign_flips ? picture.sign_flips[begin + static_cast<size_t>(b)] : 0;
     };
-    code_macroblock_header(f, m, out);
+    if (m.type == MacroblockType::skip) {
+        std::memset(own, 0, static_cast<size_t>(blocks));
+        return;
+    }
+    if (is_inter(m.type))
+        code_inter_header(f, m, out);
+    else
+        code_macroblock_header(f, m, out, picture.predicted ? kFirstIntraTypeOfP : 0);
     if (m.type == MacroblockType::pcm) {
         align();
         for (int b = 0; b < pcm_blocks(f.chroma); b++) code_pcm_block(f, b, levels + 16 * b, flips_of(b), out);
@@ -70,16 +78,17 @@ void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t
         const int16_t *const at = levels + 16 * b;
         code(b, nonzero_4x4(at) >> 1, scan_ac(at), nc_code(b, 15), flips_of(b));
     };
+    const bool with_8x8 = has_8x8_transform(m);
     for (int base = 0; base < luma_components(f.chroma) * kLumaBlocks; base += kLumaBlocks) {
         if (m.type == MacroblockType::i16x16) code_4x4(base + kLumaDcBlock);
         for (int b = base; b < base + 16; b += 4) {
             if (!is_coded(m, f.chroma, b)) continue;
             const int16_t *const at = levels + 16 * b;
-            const uint64_t nonzero = m.type == MacroblockType::i8x8 ? nonzero_8x8(at) : 0;
+            const uint64_t nonzero = with_8x8 ? nonzero_8x8(at) : 0;
             for (int k = 0; k < 4; k++)
                 if (m.type == MacroblockType::i16x16)
                     code_ac(b + k);
-                else if (m.type == MacroblockType::i8x8)
+                else if (with_8x8)
                     code(b + k, nonzero >> 16 * k & 0xFFFF, scan_8x8(at, k), nc_code(b + k, 16), flips_of(b + k));
                 else
                     code_4x4(b + k);

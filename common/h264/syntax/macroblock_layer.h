@@ -23,6 +23,7 @@ struct CodedPicture {
     const Macroblock *macroblocks;
     const int16_t *levels;
     const uint16_t *sign_flips;
+    bool predicted = false;  // of P slices
 };
 
 // Macroblocks with consecutive addresses.
@@ -78,17 +79,18 @@ CUDAENC_HD bool is_coded(const Macroblock &m, ChromaFormat f, int block) {
 
 // ---- Bits
 
-// macroblock_layer() up to the samples of I_PCM or up to residual().
+// macroblock_layer() up to the samples of I_PCM or up to residual(), of an intra macroblock. first_type: mb_type of
+// I_NxN: 0 in I slices, 5 in P slices.
 template <class Bits>
-CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m, Bits &out) {
+CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m, Bits &out, uint32_t first_type = 0) {
     const bool chroma = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422;
     const uint32_t pattern = m.coded_block_pattern;
-    if (m.type == MacroblockType::pcm) return put_ue(25, out);
+    if (m.type == MacroblockType::pcm) return put_ue(first_type + 25, out);
     JoinedBits joined{};  // without braces clang 19 omits its constructor in functions with target_clones
     if (m.type == MacroblockType::i16x16) {  // table 7-11
-        put_ue(1 + m.intra_16x16_pred_mode + 4 * (pattern >> 4) + (pattern & 15 ? 12u : 0u), joined);
+        put_ue(first_type + 1 + m.intra_16x16_pred_mode + 4 * (pattern >> 4) + (pattern & 15 ? 12u : 0u), joined);
     } else {
-        put_ue(0, joined);
+        put_ue(first_type, joined);
         if (f.transform_8x8_mode) joined.put(m.type == MacroblockType::i8x8, 1);
         CUDAENC_UNROLL
         for (int i = 0; i < 16; i += 4) {
@@ -107,6 +109,25 @@ CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m
         put_ue(chroma ? kCodedBlockPatternCodes[pattern] : kCodedBlockPatternCodesLuma[pattern], joined);
     if (m.type == MacroblockType::i16x16 || pattern) put_se(m.qp_delta, joined);
     out.put(joined.bits, joined.count);
+}
+
+// mb_type of I_NxN in P slices (7.4.5).
+constexpr uint32_t kFirstIntraTypeOfP = 5;
+// The same of an inter macroblock that is not skipped, of 4:2:0 or 4:2:2, with one reference picture.
+template <class Bits>
+CUDAENC_HD void code_inter_header(const CodedFormat &f, const Macroblock &m, Bits &out) {
+    const uint32_t type = static_cast<uint32_t>(m.type) - static_cast<uint32_t>(MacroblockType::p16x16);
+    const uint32_t pattern = m.coded_block_pattern;
+    put_ue(type, out);
+    if (m.type == MacroblockType::p8x8) out.put(15, 4);  // sub_mb_type: P_L0_8x8, four times
+    const int parts = m.type == MacroblockType::p16x16 ? 1 : m.type == MacroblockType::p8x8 ? 4 : 2;
+    for (int part = 0; part < parts; part++) {
+        put_se(m.mvd[part].x, out);
+        put_se(m.mvd[part].y, out);
+    }
+    put_ue(kInterCodedBlockPatternCodes[pattern], out);
+    if (f.transform_8x8_mode && pattern & 15) out.put(m.transform_size_8x8_flag, 1);
+    if (pattern) put_se(m.qp_delta, out);
 }
 
 // Blocks of 16 samples of I_PCM.

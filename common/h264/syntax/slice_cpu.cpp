@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "slice_cpu.h"
 
+#include <utility>
+
 #include "../../simd.h"
 #include "code_macroblock.h"
 
@@ -50,12 +52,18 @@ void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &
     code_slice_header(header, out);
     constexpr uint32_t kAhead = 3;  // macroblocks
     // Room for any levels: each takes 36 bits at most.
-    const size_t most = static_cast<size_t>(blocks_per_macroblock(format_.chroma)) * 16 * 40 + 256;
+    const size_t most = static_cast<size_t>(blocks_per_macroblock(format_.chroma)) * 16 * 40 + 512;
+    uint32_t skipped = 0;
     for (uint32_t i = 0; i < slice.count; i++) {
         out.reserve(most);
         if (i + kAhead < slice.count) prefetch_levels(picture, slice.first + i + kAhead);
+        if (picture.predicted && picture.macroblocks[slice.first + i].type == MacroblockType::skip)
+            skipped++;
+        else if (picture.predicted)
+            put_ue(std::exchange(skipped, 0u), out);  // mb_skip_run
         code_macroblock_of_slice(format_, picture, slice.first + i, slice.first, totals_.data(), out);
     }
+    if (skipped) put_ue(skipped, out);
     out.put(1, 1);  // rbsp_stop_one_bit
     const BitWriter::Run run = out.end();
     coded.nal.resize(most_nal_bytes((run.bits + 7) / 8));

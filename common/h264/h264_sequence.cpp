@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "h264_sequence.h"
+
+#include <algorithm>
+
+#include "../planes.h"
+#include "h264.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+enum Stage { kAnalyse, kStages };
+constexpr const char *kStageNames[kStages] = {"pictures"};
+
+}  // namespace
+
+SequencePipeline::SequencePipeline(const Params &params, int slots, int threads, bool stage_times,
+                                   const std::shared_ptr<Device> &device)
+    : CpuEncoder(slots, threads, kStageNames, stage_times, device),
+      p_(params),
+      pictures_(static_cast<size_t>(slots)),
+      packet_writer_(p_),
+      planner_(p_.rate, slots),
+      sequence_(p_.picture, p_.most_vertical_vector, p_.deblock),
+      slice_coder_(p_.sets.format, p_.slices),
+      macroblocks_(static_cast<size_t>(p_.picture.macroblocks())),
+      levels_(macroblocks_.size() * 16 * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma))) {
+    for (int i = 0; i < slots; i++) pictures_[static_cast<size_t>(i)].slot = i;
+    waiting_.reserve(static_cast<size_t>(slots));
+}
+
+void SequencePipeline::take(int slot, const CudaencFrame &frame) {
+    Picture &picture = pictures_[static_cast<size_t>(slot)];
+    packet_writer_.begin(picture, frame);
+    for (int c = 0; c < p_.input.components; c++) {
+        const CudaencComponent &k = p_.input.component[c];
+        picture.layouts[static_cast<size_t>(c)] = layout_of(k, frame.data[k.plane], frame.stride[k.plane]);
+    }
+}
+
+void SequencePipeline::queue(int slot) noexcept {
+    packet_writer_.accept();
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(slot);
+    if (waiting_.size() == 1) start(slot);
+}
+
+// Of a picture that fails nothing is kept: the next one is an IDR picture.
+std::optional<PooledBuffer> SequencePipeline::complete(int slot) {
+    struct Next {
+        SequencePipeline *pipeline;
+        ~Next() {
+            const std::lock_guard lock(pipeline->mutex_);
+            pipeline->waiting_.erase(pipeline->waiting_.begin());
+            if (!pipeline->waiting_.empty()) pipeline->start(pipeline->waiting_.front());
+        }
+    } next{this};
+    begin_stage(slot, kAnalyse);
+    try {
+        return code(slot);
+    } catch (...) {
+        sequence_.forget();
+        throw;
+    }
+}
+
+PooledBuffer SequencePipeline::code(int slot) {
+    Picture &picture = pictures_[static_cast<size_t>(slot)];
+    const bool predicted = sequence_.has_reference() && since_idr_ < p_.gop_size;
+    if (!predicted) since_idr_ = 0;
+    planner_.plan(picture);
+    if (predicted) {
+        packet_writer_.make_predicted(picture, since_idr_);
+    } else {
+        picture.header.idr_pic_id = idr_pic_id_;
+        // What is coded well here is predicted well for long.
+        picture.qp = std::max(picture.qp - kIdrQpOffset, std::min(picture.qp, 0));
+    }
+    encode(picture);
+    std::span<const uint8_t> slices;
+    for (bool counted = false;; counted = true) {
+        slices = slice_coder_.code(pool(), {macroblocks_.data(), levels_.data(), nullptr, predicted},
+                                   picture.headers.data());
+        if (!encode_again(picture, slices.size(), counted)) break;
+    }
+    PooledBuffer packet = take_packet(packet_writer_.packet_bytes(picture, slices.size()));
+    packet_writer_.write_around(picture, slices.size(), *packet);
+    std::copy(slices.begin(), slices.end(), packet->data + picture.prefix.size());
+    sequence_.keep(pool());
+    if (reconstructed) reconstructed(p_.picture, sequence_);
+    if (!predicted) idr_pic_id_ ^= 1;
+    since_idr_++;
+    return packet;
+}
+
+void SequencePipeline::encode(Picture &picture) {
+    const PictureQuality quality = {
+        .qp = picture.qp, .effort = p_.effort, .aq_strength = p_.aq_strength, .counts = false, .reconstructs = true};
+    sequence_.encode(picture.layouts.data(), quality, !picture.header.is_idr(), pool(), macroblocks_.data(),
+                     levels_.data());
+    packet_writer_.make_headers(picture);
+}
+
+// Where the packet exceeds what the level allows: true, at a higher QP. counted: whether it was asked before.
+bool SequencePipeline::encode_again(Picture &picture, uint64_t slice_bytes, bool counted) {
+    const PacketSize size = packet_writer_.size(picture, slice_bytes);
+    if (!counted) {
+        if (planner_.fits(picture, size)) return false;
+        const int qp = picture.qp;
+        const auto recode = [&] {
+            sequence_.count();
+            return planner_.recode(picture, packet_writer_.estimate(picture, sequence_.bits()));
+        };
+        while (recode()) encode(picture);
+        if (picture.qp != qp) return true;
+    }
+    if (!planner_.too_large(picture, size)) return false;
+    encode(picture);
+    return true;
+}
+
+}  // namespace cudaenc::h264

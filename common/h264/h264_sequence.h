@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// H.264 with P pictures, on CPU threads: each picture is coded behind the one that it refers to, by all threads.
+#pragma once
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include "../cpu_encoder.h"
+#include "packet_writer.h"
+#include "sequence_coder.h"
+#include "syntax/slice_cpu.h"
+
+namespace cudaenc::h264 {
+
+// The tests' build has this function, which learns of the reconstruction of each packet's picture.
+[[gnu::weak]] void reconstructed(const PictureFormat &format, const SequenceCoder &coder);
+
+class SequencePipeline : public CpuEncoder {
+  public:
+    SequencePipeline(const Params &params, int slots, int threads, bool stage_times,
+                     const std::shared_ptr<Device> &device = nullptr);
+    ~SequencePipeline() override { stop(); }
+    std::span<const uint8_t> extradata() const override { return packet_writer_.parameter_sets(); }
+
+  protected:
+    struct Picture : PictureState {
+        std::array<SampleLayout, 3> layouts;
+    };
+    void take(int slot, const CudaencFrame &frame) override;
+    void queue(int slot) noexcept override;
+    std::optional<PooledBuffer> complete(int slot) override;
+
+    const Params p_;
+    std::vector<Picture> pictures_;  // [slot]
+
+  private:
+    PooledBuffer code(int slot);
+    void encode(Picture &picture);
+    bool encode_again(Picture &picture, uint64_t slice_bytes, bool counted);
+
+    PacketWriter packet_writer_;
+    QpPlanner planner_;
+    SequenceCoder sequence_;
+    SliceCoder slice_coder_;
+    std::vector<Macroblock> macroblocks_;
+    LineVector<int16_t> levels_;
+    int since_idr_ = 0;         // pictures from the last IDR picture on
+    int idr_pic_id_ = 0;        // of the next one
+    std::mutex mutex_;          // of what follows
+    std::vector<int> waiting_;  // slots in order; the first one is coded
+};
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The coder of an inter macroblock whose motion is known: transform, levels, reconstruction; or P_Skip. 4:2:0 of 8
+// bits.
+#pragma once
+#include "../intra/macroblock_coder.h"
+#include "block_inter_cpu.h"
+
+namespace cudaenc::h264 {
+
+// A macroblock's samples, 16 and 8 in a row.
+struct MacroblockSamples {
+    alignas(32) Sample luma[256];
+    alignas(32) Sample chroma[2][64];
+};
+
+class InterCoder {
+  public:
+    InterCoder(const PictureFormat &format, const ReferencePicture &reference)
+        : transform_8x8_(format.transform_8x8), reference_(reference) {}
+
+    struct Place {
+        int x, y;  // macroblocks
+        int qp;    // QPY
+        int drop_step;
+        Vector skipped;        // P_Skip's vector
+        bool can_skip;         // it is within range
+        uint32_t vector_bits;  // of the macroblock's vectors
+    };
+    struct Result {
+        bool skipped;   // the vector of P_Skip, and no levels
+        uint64_t cost;  // see coded_cost(); kNotAllowed: the levels may exceed the limits of a macroblock
+    };
+    static constexpr uint64_t kNotAllowed = UINT64_MAX;
+    // Of an intra macroblock, comparable with Result::cost.
+    static uint64_t intra_cost(const CodedFormat &format, const MacroblockSamples &source, int qp, int drop_step,
+                               const Macroblock &macroblock, const int16_t *levels,
+                               const MacroblockSamples &reconstruction);
+    // Writes type, transform and pattern of the macroblock, its levels and its reconstruction.
+    Result code(const Place &place, const MacroblockSamples &source, const MacroblockMotion &motion,
+                Macroblock &macroblock, int16_t *levels, MacroblockSamples &reconstruction);
+
+  private:
+    struct Luma {
+        int pattern;  // of 8x8 blocks
+        uint64_t cost;
+        uint32_t bits;
+        alignas(32) int16_t levels[256];
+        alignas(32) Sample reconstruction[256];
+    };
+    struct Chroma {
+        int pattern;
+        uint64_t cost;
+        uint32_t bits;
+        alignas(32) int16_t dc[16], ac[128];
+        alignas(32) Sample reconstruction[2][64];
+    };
+    uint64_t cost_of(uint64_t distortion, uint64_t bits) const { return (distortion << 8) + lambda_ * bits; }
+    void predict(const Place &place, const MacroblockMotion &motion);
+    uint64_t skip_cost(const Place &place, const MacroblockSamples &source);
+    template <int Size>
+    void code_luma(const MacroblockSamples &source, Luma &luma);
+    void code_chroma_blocks(const MacroblockSamples &source);
+    bool exceeds_limits(const Macroblock &m, const int16_t *levels) const;
+
+    const bool transform_8x8_;
+    const ReferencePicture &reference_;
+    const Quantiser *luma_quantiser_ = nullptr, *chroma_quantiser_ = nullptr;
+    Quantiser without_frequencies_[2]{};
+    uint64_t lambda_ = 0;
+    MacroblockSamples prediction_, skipped_;
+    Luma luma_[2];
+    Chroma chroma_;
+};
+
+}  // namespace cudaenc::h264

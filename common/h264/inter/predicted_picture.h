@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// P pictures on the CPU: samples to macroblocks, levels and the reconstruction. Decisions do not depend on the number
+// of threads. Each stage takes all macroblocks at once, but for intra ones. 4:2:0 of 8 bits, one slice.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "../lanes/intra_coder.h"
+#include "inter_coder.h"
+#include "search.h"
+
+namespace cudaenc::h264 {
+
+// What a P picture refers to: the picture before, as it was and as a decoder has it.
+struct PictureBefore {
+    SourcePyramid source;
+    ReferencePicture decoded;
+};
+
+class PredictedPictureCoder {
+  public:
+    // vertical: the level's limit for vectors, in samples.
+    PredictedPictureCoder(const PictureFormat &format, int vertical);
+
+    // As IntraCoder::encode(). source: gets the picture's own.
+    void encode(const SampleLayout *components, const PictureQuality &quality, const PictureBefore &before,
+                SourcePyramid &source, ThreadPool &pool, Macroblock *macroblocks, int16_t *levels);
+
+    // Of an intra picture, which the next one is compared with.
+    void load_source(const SampleLayout &luma, SourcePyramid &source, ThreadPool &pool);
+
+    // Of the last encode(), as of IntraCoder.
+    uint64_t bits() const { return bits_; }
+    void count();
+    ConstBlock reconstruction(int component) const { return {planes_[component].data(), strides_[component]}; }
+    const MacroblockMotion *motion() const { return motion_[0].data(); }
+
+  private:
+    // Of a macroblock with its best motion.
+    struct Estimate {
+        uint32_t satd, cost;  // half the SATD, and what bits are worth as well
+    };
+    size_t index_of(int x, int y) const { return static_cast<size_t>(y * columns_ + x); }
+    Block at(int component, int x, int y) {
+        const int size = component ? 8 : 16;
+        return Block{planes_[component].data(), strides_[component]}.at(size * x, size * y);
+    }
+    int16_t *levels_of(size_t at) const {
+        return levels_ + at * 16 * static_cast<size_t>(blocks_per_macroblock(ChromaFormat::c420));
+    }
+    uint32_t satd_lambda(size_t at) const { return satd_lambda_of(qp_[at] + drop_step_); }
+    ByteBlock source_at(int x, int y) const { return block_at(source_->levels[0], x, y); }
+    Available available(int x, int y) const;
+
+    void load_lines(const SampleLayout &layout, int component, int y);
+    void choose_qps(const PictureQuality &quality, int y);
+    void refine(int x, int y);
+    void divide(int x, int y, Vector whole, const QuarterSums &sums, MacroblockMotion &motion, uint32_t &cost);
+    void spread(int x, int y);
+    bool may_be_intra(int x, int y);
+    RankedModes rank(int x, int y, uint32_t *cost_16x16) const;
+    void code_inter(InterCoder &coder, int x, int y);
+    void code_intra_row(int y);
+    void code_intra(MacroblockCoder &coder, int x, int y);
+    void get_samples(int x, int y, MacroblockSamples &to);
+    void put_samples(int x, int y, const MacroblockSamples &from);
+    void finish_motion(int x, int y);
+    void write_qp_deltas();
+    template <class Body>
+    void for_rows(ThreadPool &pool, const Body &body);
+
+    const PictureFormat format_;
+    const int columns_, rows_, vertical_;
+    MotionSearch search_;
+    LineVector<Sample> planes_[3];
+    ptrdiff_t strides_[3];
+    std::vector<int8_t> qp_;
+    std::vector<MacroblockMotion> motion_[2];  // of a pass and of the one before
+    std::vector<Estimate> estimates_[2];
+    std::vector<RankedModes> ranked_;
+    // What may be coded as intra: the same as inter.
+    struct Inter {
+        bool allowed;
+        uint64_t cost;
+        Macroblock macroblock;
+        MacroblockSamples reconstruction;
+        int16_t levels[16 * blocks_per_macroblock(ChromaFormat::c420)];
+    };
+    std::vector<uint8_t> maybe_intra_;
+    std::vector<std::unique_ptr<Inter>> inter_;
+    std::vector<Neighbour> neighbours_;
+    std::vector<uint8_t> totals_;
+    std::unique_ptr<std::atomic<int>[]> intra_done_;  // macroblocks of rows
+    const PictureBefore *before_ = nullptr;
+    const SourcePyramid *source_ = nullptr;
+    Macroblock *macroblocks_ = nullptr;
+    int16_t *levels_ = nullptr;
+    int picture_qp_ = 0, drop_step_ = 0;
+    uint64_t bits_ = 0;
+};
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "reference.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "../../simd.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+constexpr int kRows = 16;  // of a task
+
+CUDAENC_CLONES void narrow_row(const Sample *from, int count, uint8_t *to) {
+    for (int i = 0; i < count; i++) to[i] = static_cast<uint8_t>(from[i]);
+}
+
+CUDAENC_CLONES void halve_row(const uint8_t *above, const uint8_t *below, int count, uint8_t *to) {
+    for (int i = 0; i < count; i++)
+        to[i] = static_cast<uint8_t>((above[2 * i] + above[2 * i + 1] + below[2 * i] + below[2 * i + 1] + 2) >> 2);
+}
+
+constexpr int clip(int v) { return v < 0 ? 0 : v > 255 ? 255 : v; }
+
+// A row of b, h and j (8.4.2.2.1). at: the row's first whole sample; sums: room for count + 5.
+CUDAENC_CLONES void interpolate_row(const uint8_t *at, ptrdiff_t stride, int count, int16_t *sums, uint8_t *right,
+                                    uint8_t *below, uint8_t *centre) {
+    for (int i = 0; i < count + 5; i++) {
+        const uint8_t *const s = at + i - 2;
+        sums[i] = static_cast<int16_t>(
+            six_taps<int>(s[-2 * stride], s[-stride], s[0], s[stride], s[2 * stride], s[3 * stride]));
+    }
+    for (int i = 0; i < count; i++) below[i] = static_cast<uint8_t>(clip((sums[i + 2] + 16) >> 5));
+    for (int i = 0; i < count; i++)
+        centre[i] = static_cast<uint8_t>(clip(
+            (six_taps<int>(sums[i], sums[i + 1], sums[i + 2], sums[i + 3], sums[i + 4], sums[i + 5]) + 512) >> 10));
+    for (int i = 0; i < count; i++) {
+        const uint8_t *const s = at + i;
+        right[i] = static_cast<uint8_t>(clip((six_taps<int>(s[-2], s[-1], s[0], s[1], s[2], s[3]) + 16) >> 5));
+    }
+}
+
+void narrow(ConstBlock from, BytePlane &to, ThreadPool &pool) {
+    const int tasks = (to.height() + kRows - 1) / kRows;
+    pool.for_each(static_cast<size_t>(tasks), [&](size_t task) {
+        const int first = static_cast<int>(task) * kRows, end = std::min(first + kRows, to.height());
+        for (int y = first; y < end; y++) narrow_row(from.at(0, y).data, to.width(), to.at(0, y));
+        to.extend(first, end);
+    });
+}
+
+}  // namespace
+
+void BytePlane::resize(int width, int height) {
+    width_ = width;
+    height_ = height;
+    stride_ = (width + 2 * kMargin + 63) / 64 * 64 + 64;  // rows of a macroblock must not share cache sets
+    samples_.resize(static_cast<size_t>(stride_ * (height + 2 * kMargin)));
+}
+
+void BytePlane::extend(int first, int end) {
+    const size_t whole = static_cast<size_t>(width_) + 2 * kMargin;
+    for (int y = first; y < end; y++) {
+        uint8_t *const row = at(0, y);
+        std::memset(row - kMargin, row[0], kMargin);
+        std::memset(row + width_, row[width_ - 1], kMargin);
+    }
+    for (int y = -kMargin; y < 0 && !first; y++) std::memcpy(at(-kMargin, y), at(-kMargin, 0), whole);
+    for (int y = height_; y < height_ + kMargin && end == height_; y++)
+        std::memcpy(at(-kMargin, y), at(-kMargin, height_ - 1), whole);
+}
+
+void SourcePyramid::build(ConstBlock luma, int width, int height, ThreadPool &pool) {
+    levels[0].resize(width, height);
+    narrow(luma, levels[0], pool);
+    for (int i = 1; i < kPyramidLevels; i++) {
+        const BytePlane &from = levels[i - 1];
+        BytePlane &to = levels[i];
+        to.resize(from.width() / 2, from.height() / 2);
+        const int tasks = (to.height() + kRows - 1) / kRows;
+        pool.for_each(static_cast<size_t>(tasks), [&](size_t task) {
+            const int first = static_cast<int>(task) * kRows, end = std::min(first + kRows, to.height());
+            for (int y = first; y < end; y++)
+                halve_row(from.at(0, 2 * y), from.at(0, 2 * y + 1), to.width(), to.at(0, y));
+            to.extend(first, end);
+        });
+    }
+}
+
+void ReferencePicture::build(const ConstBlock *samples, int width, int height, ThreadPool &pool) {
+    for (BytePlane &plane : luma) plane.resize(width, height);
+    for (int c = 0; c < 2; c++) {
+        chroma[c].resize(width / 2, height / 2);
+        narrow(samples[1 + c], chroma[c], pool);
+    }
+    narrow(samples[0], luma[kWhole], pool);
+    // A vector reaches kReach samples beyond the edge, and a sample more between samples.
+    constexpr int kBeyond = BytePlane::kMargin - 3;
+    static_assert(kBeyond > kReach + 1);
+    const int rows = height + 2 * kBeyond, count = width + 2 * kBeyond;
+    pool.for_each(static_cast<size_t>((rows + kRows - 1) / kRows), [&](size_t task) {
+        std::vector<int16_t> sums(static_cast<size_t>(count) + 5);
+        for (int i = static_cast<int>(task) * kRows; i < std::min(rows, (static_cast<int>(task) + 1) * kRows); i++) {
+            const int y = i - kBeyond;
+            interpolate_row(luma[kWhole].at(-kBeyond, y), luma[kWhole].stride(), count, sums.data(),
+                            luma[kRight].at(-kBeyond, y), luma[kBelow].at(-kBeyond, y), luma[kCentre].at(-kBeyond, y));
+        }
+    });
+}
+
+}  // namespace cudaenc::h264

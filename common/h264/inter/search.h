@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The search for motion on source pictures, whole samples: from 1/8 of the picture's size up to all of it. It needs no
+// decoded picture. Every block of a step can be searched at once.
+#pragma once
+#include <vector>
+
+#include "reference.h"
+
+namespace cudaenc::h264 {
+
+// Vectors in whole samples: of a macroblock, and of its 8x8 blocks.
+struct FoundMotion {
+    Vector whole, of_8x8[4];
+};
+
+class MotionSearch {
+  public:
+    // vertical: the level's limit, in samples.
+    MotionSearch(int columns, int rows, int vertical);
+    // lambda: of half a SATD, which stands for that of absolute differences as well.
+    void find(const SourcePyramid &source, const SourcePyramid &before, uint32_t lambda, ThreadPool &pool);
+    const FoundMotion &found(int x, int y) const { return found_[static_cast<size_t>(y * columns_ + x)]; }
+    // Vectors of macroblocks around, which a vector is likely to be predicted from; quarter samples.
+    Vector likely(int x, int y) const;
+
+  private:
+    struct Grid {  // of 8x8 blocks of a level
+        int columns, rows;
+        std::vector<Vector> vectors;
+        Vector at(int x, int y) const;
+    };
+    void find_block(int level, int x, int y);
+    void find_macroblock(int x, int y);
+
+    const int columns_, rows_, vertical_;
+    Grid grids_[kPyramidLevels];
+    std::vector<FoundMotion> found_;
+    const SourcePyramid *source_ = nullptr, *before_ = nullptr;
+    uint32_t lambda_ = 0;
+};
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "sequence_coder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "../load_cpu.h"
+
+namespace cudaenc::h264 {
+
+SequenceCoder::SequenceCoder(const PictureFormat &format, int vertical, bool deblock)
+    : format_(format), deblock_(deblock), intra_coder_(format), predicted_coder_(format, vertical) {
+    for (int c = 0; c < 3; c++) {
+        strides_[c] = (format.macroblock_columns() * format.columns(c) + 63) / 64 * 64 + 32;
+        planes_[c].resize(static_cast<size_t>(strides_[c] * format.macroblock_rows() * format.rows(c)));
+    }
+}
+
+void SequenceCoder::encode(const SampleLayout *components, const PictureQuality &quality, bool predicted,
+                           ThreadPool &pool, Macroblock *macroblocks, int16_t *levels) {
+    predicted_ = predicted;
+    qp_ = std::min(quality.qp, kMaxQp);
+    macroblocks_ = macroblocks;
+    levels_ = levels;
+    PictureQuality own = quality;
+    own.reconstructs = true;
+    if (predicted) {
+        predicted_coder_.encode(components, own, before_, source_, pool, macroblocks, levels);
+    } else {
+        intra_coder_.encode(components, own, pool, macroblocks, levels);
+        predicted_coder_.load_source(components[0], source_, pool);
+    }
+}
+
+void SequenceCoder::keep(ThreadPool &pool) {
+    const int columns = format_.macroblock_columns(), rows = format_.macroblock_rows();
+    ConstBlock blocks[3];
+    for (int c = 0; c < 3; c++) {
+        const ConstBlock from = predicted_ ? predicted_coder_.reconstruction(c) : intra_coder_.reconstruction(c);
+        const int size = format_.rows(c);
+        pool.for_each(static_cast<size_t>(rows), [&](size_t row) {
+            for (int y = size * static_cast<int>(row); y < size * (static_cast<int>(row) + 1); y++)
+                std::copy_n(from.at(0, y).data, columns * size, planes_[c].data() + y * strides_[c]);
+        });
+        blocks[c] = decoded(c);
+    }
+    if (deblock_) deblock(pool);
+    before_.decoded.build(blocks, 16 * columns, 16 * rows, pool);
+    std::swap(before_.source, source_);
+    has_reference_ = true;
+}
+
+// QPY of macroblocks without mb_qp_delta is that of the one before, whatever they were coded with.
+void SequenceCoder::deblock(ThreadPool &pool) {
+    static constexpr DeblockTables tables = make_deblock_tables(8);
+    const size_t count = static_cast<size_t>(format_.macroblocks());
+    deblock_macroblocks_.resize(count);
+    deblock_vectors_.resize(16 * count);
+    int qp = qp_;
+    for (size_t i = 0; i < count; i++) {
+        const Macroblock &m = macroblocks_[i];
+        qp += m.qp_delta;
+        if (qp < 0) qp += kMaxQp + 1;
+        if (qp > kMaxQp) qp -= kMaxQp + 1;
+        deblock_macroblocks_[i] = {.intra = !is_inter(m.type),
+                                   .transform_8x8 = has_8x8_transform(m),
+                                   .qp = static_cast<int8_t>(m.type == MacroblockType::pcm ? 0 : qp),
+                                   .nonzero = 0,
+                                   .slice = m.slice};
+    }
+    const size_t columns = static_cast<size_t>(format_.macroblock_columns());
+    pool.for_each(static_cast<size_t>(format_.macroblock_rows()), [&](size_t y) {
+        for (size_t i = y * columns; i < (y + 1) * columns; i++) {
+            const Macroblock &m = macroblocks_[i];
+            if (!is_inter(m.type)) continue;
+            const int16_t *levels = levels_ + i * 16 * static_cast<size_t>(blocks_per_macroblock(ChromaFormat::c420));
+            deblock_macroblocks_[i].nonzero = nonzero_blocks(levels, m.coded_block_pattern & 15, has_8x8_transform(m));
+            for (size_t b = 0; b < 16; b++) {
+                const Vector v = predicted_coder_.motion()[i].vectors[b / 8 * 2 + b % 4 / 2];
+                deblock_vectors_[16 * i + b] = {v.x, v.y};
+            }
+        }
+    });
+    Block planes[3];
+    for (int c = 0; c < 3; c++) planes[c] = {planes_[c].data(), strides_[c]};
+    h264::deblock({.format = ChromaFormat::c420,
+                   .bit_depth = 8,
+                   .columns = format_.macroblock_columns(),
+                   .rows = format_.macroblock_rows(),
+                   .across_slices = true,
+                   .tables = &tables,
+                   .macroblocks = deblock_macroblocks_.data(),
+                   .vectors = deblock_vectors_.data()},
+                  planes, pool);
+}
+
+}  // namespace cudaenc::h264

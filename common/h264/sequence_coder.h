@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Pictures of a sequence on the CPU, each one behind the other: intra ones, and those that refer to the one before.
+#pragma once
+#include <vector>
+
+#include "deblock_cpu.h"
+#include "inter/predicted_picture.h"
+
+namespace cudaenc::h264 {
+
+class SequenceCoder {
+  public:
+    // vertical: the level's limit for vectors, in samples. deblock: references are filtered (8.7).
+    SequenceCoder(const PictureFormat &format, int vertical, bool deblock);
+
+    // Whether encode() may refer to a picture: the last one that was kept.
+    bool has_reference() const { return has_reference_; }
+    // As IntraCoder::encode(). A picture may be encoded again.
+    void encode(const SampleLayout *components, const PictureQuality &quality, bool predicted, ThreadPool &pool,
+                Macroblock *macroblocks, int16_t *levels);
+    uint64_t bits() const { return predicted_ ? predicted_coder_.bits() : intra_coder_.bits(); }
+    void count() { predicted_ ? predicted_coder_.count() : intra_coder_.count(); }
+    // The last picture encoded is the next one's reference.
+    void keep(ThreadPool &pool);
+    void forget() { has_reference_ = false; }
+    // After keep(): what decoders show, of whole macroblocks.
+    ConstBlock decoded(int component) const { return {planes_[component].data(), strides_[component]}; }
+
+  private:
+    void deblock(ThreadPool &pool);
+
+    const PictureFormat format_;
+    const bool deblock_;
+    IntraCoder intra_coder_;
+    PredictedPictureCoder predicted_coder_;
+    PictureBefore before_;
+    SourcePyramid source_;
+    LineVector<Sample> planes_[3];
+    ptrdiff_t strides_[3];
+    std::vector<DeblockMacroblock> deblock_macroblocks_;
+    std::vector<DeblockVector> deblock_vectors_;
+    bool predicted_ = false, has_reference_ = false;
+    int qp_ = 0;
+    const Macroblock *macroblocks_ = nullptr;
+    const int16_t *levels_ = nullptr;
+};
+
+}  // namespace cudaenc::h264
