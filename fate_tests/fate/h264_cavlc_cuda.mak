@@ -80,6 +80,15 @@ $(call H264_CAVLC_CUDA,encrypt,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030
 $(call H264_CAVLC_CUDA,encrypt-pcm,mix,yuv420p10le,46x36,2,-qp -12 -encrypt_key 000102030405060708090a0b0c0d0e0f -encrypt_iv 0f0e0d0c0b0a09080706050403020100)
 $(call H264_CAVLC_CUDA,encrypt-iv,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f1011121314151617 -encrypt_iv fffffffffffffffffffffffffffffff0)
 
+# P pictures.
+$(foreach g,2 5 250,$(call H264_CAVLC_CUDA,gop-$(g),vsynth3,yuv420p,34x34,12,-g $(g) -qp 24 -effort 0))
+$(foreach v,vsynth1 vsynth2,$(call H264_CAVLC_CUDA,gop-$(v),$(v),yuv420p,352x288,6,-g 12 -crf 26 -effort 0))
+$(foreach p,baseline main,$(call H264_CAVLC_CUDA,gop-$(p),vsynth3,yuv420p,34x34,6,-g 12 -qp 8 -profile $(p) -effort 0))
+$(foreach q,0 51,$(call H264_CAVLC_CUDA,gop-qp-$(q),mix,yuv420p,80x62,3,-g 12 -qp $(q) -effort 0))
+$(foreach f,nv12 yuvj420p,$(call H264_CAVLC_CUDA,gop-$(f),mix,$(f),46x36,3,-g 12 -qp 20 -effort 0))
+$(foreach s,1x1 3x5 7x300,$(call H264_CAVLC_CUDA,gop-$(s),mix,yuv420p,$(s),3,-g 12 -qp 30 -effort 0))
+$(call H264_CAVLC_CUDA,gop-options,vsynth3,yuv420p,34x34,20,-g 18 -qp 30 -deblock 0 -aud 1 -async_depth 3 -effort 0)
+
 # AVC-Intra and XAVC Intra: the least of their sizes.
 $(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v),mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v)))
 $(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v)-effort1,mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v) -effort 1))

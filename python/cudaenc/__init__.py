@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""JPEG 2000, JPEG and all-intra H.264 on NVIDIA GPUs and on the CPU.
+"""JPEG 2000, JPEG and H.264 on NVIDIA GPUs and on the CPU.
 
     jp2 = encode(picture)                                   # one picture
     for packet in encode_batch(pictures, "mjpeg"): ...      # many, some of them in flight

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""MP4 files of all-intra H.264 (ISO/IEC 14496-12 and -15).
+"""MP4 files of H.264 (ISO/IEC 14496-12 and -15).
 
     write_mp4("out.mp4", frames, frame_rate=24, crf=20)     # frames: (N, height, width, 3) on a GPU, or planes
 """
@@ -110,7 +110,8 @@ def _sample_entry(extradata: bytes, width: int, height: int, chroma: int, depth:
                 _box(b"avcC", config), colours)
 
 
-def _movie(entry: bytes, sizes: list[int], first: int, rate: fractions.Fraction, width: int, height: int) -> bytes:
+def _movie(entry: bytes, sizes: list[int], keys: list[int], first: int, rate: fractions.Fraction, width: int,
+           height: int) -> bytes:
     matrix = struct.pack(">9I", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)
     duration = len(sizes) * rate.denominator  # in units of 1 / numerator
     table = _box(
@@ -118,7 +119,9 @@ def _movie(entry: bytes, sizes: list[int], first: int, rate: fractions.Fraction,
         _full_box(b"stts", struct.pack(">III", 1, len(sizes), rate.denominator)),
         _full_box(b"stsc", struct.pack(">IIII", 1, 1, len(sizes), 1)),
         _full_box(b"stsz", struct.pack(f">II{len(sizes)}I", 0, len(sizes), *sizes)),
-        _full_box(b"co64", struct.pack(">IQ", 1, first)))
+        _full_box(b"co64", struct.pack(">IQ", 1, first)),
+        # Without it, all are sync samples.
+        _full_box(b"stss", struct.pack(f">I{len(keys)}I", len(keys), *keys)) if len(keys) < len(sizes) else b"")
     media = _box(
         b"mdia", _full_box(b"mdhd", struct.pack(">IIIIHH", 0, 0, rate.numerator, duration, 0x55C4, 0)),
         _full_box(b"hdlr", struct.pack(">4x4s12x", b"vide"), b"video\0"),
@@ -181,6 +184,7 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
         options = {"copy": False, **options}
     first = next(pictures)
     sizes = []
+    keys = []  # numbers of IDR pictures, from 1 on
     slices = None
     with Encoder(first, "h264", format=format, in_flight=in_flight, **options) as encoder, _named_when_whole(path) as file:
         layout = encoder._format
@@ -197,10 +201,12 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
                 file.write(struct.pack(">I", len(unit)))
                 file.write(unit)
             sizes.append(sum(4 + len(unit) for unit in units))
+            if any(unit[0] & 31 == 5 for unit in units):
+                keys.append(len(sizes))
             if not options.get("cbr"):  # else filler data follow
                 slices = sum(map(_is_slice, units))
         end = file.tell()
-        file.write(_movie(entry, sizes, begin + 16, rate, layout.width, layout.height))
+        file.write(_movie(entry, sizes, keys, begin + 16, rate, layout.width, layout.height))
         file.seek(begin + 8)
         file.write(struct.pack(">Q", end - begin))
     return len(sizes)

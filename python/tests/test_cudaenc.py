@@ -369,6 +369,17 @@ class Mp4(unittest.TestCase):
                 film.seek(0)
                 return stream, packets, list(film.decode(stream))
 
+    def test_key_pictures(self):
+        frames = [[picture(46, 68), picture(23, 34), picture(23, 34)] for _ in range(5)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.mp4")
+            cudaenc.mp4.write_mp4(path, iter(frames), format="yuv420p", qp=30, gop_size=3)
+            with av.open(path) as film:
+                keys = [packet.is_keyframe for packet in film.demux(film.streams.video[0]) if packet.size]
+                self.assertEqual(keys, [True, False, False, True, False])
+                film.seek(0)
+                self.assertEqual(len(list(film.decode(video=0))), 5)
+
     def test_planes(self):
         frames = [[picture(46, 68), picture(23, 34), picture(23, 34)] for _ in range(5)]
         stream, packets, decoded = self.write(frames, format="yuv420p", qp=12, frame_rate="30000/1001", in_flight=2)
