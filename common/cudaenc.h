@@ -395,11 +395,11 @@ typedef struct CudaencConfig {
                              follow their data. */
     void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names.
                              The caller keeps it alive until the session is closed and its buffers are freed. */
-    int async_depth;    /**< Frames in flight: more fill a GPU better and take more memory; 0: 4, of H.264 on a CPU 1.5
-                           a thread; 1..64, default 0 */
-    int threads;        /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
-    int stage_times;    /**< Measure every stage, see cudaenc_stage_times(); 0 or 1, default 0 */
-    CudaencLog log;     /**< may be NULL */
+    int async_depth; /**< Frames in flight: more fill a GPU better and take more memory; 0: 4, of H.264 on a CPU 1.5 a
+                        thread; 1..64, default 0 */
+    int threads;     /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
+    int stage_times; /**< Measure every stage, see cudaenc_stage_times(); 0 or 1, default 0 */
+    CudaencLog log;  /**< may be NULL */
     void *log_opaque;
     union {
         CudaencJ2kOptions j2k; /**< of CUDAENC_CODEC_J2K */

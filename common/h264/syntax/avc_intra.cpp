@@ -70,7 +70,7 @@ void check_others(const CudaencFormat &format, const CudaencH264Options &o) {
     stands(o.rate_control == CUDAENC_H264_CONSTANT_QUALITY && !o.max_rate && !o.buffer_size && !o.cbr && !o.hrd,
            "a constant QP, a bit rate, a buffer or HRD, as the class tells the size of pictures,");
     stands(!o.slices, "a number of slices");
-    stands(!o.deblock, "deblock 1");
+    stands(o.deblock <= 0, "deblock 1");
     stands(o.repeat_headers, "repeat_headers 0");
     stands(o.avc_intra_flavor == CUDAENC_AVC_INTRA_SONY || o.avc_intra_class <= 200,
            "flavor panasonic, as it is Sony's,");
