@@ -337,9 +337,15 @@ typedef enum CudaencAvcIntraFlavor {
     CUDAENC_AVC_INTRA_SONY,      /**< XAVC Intra: 8 slices */
 } CudaencAvcIntraFlavor;
 
+/** What a keystream turns beside signs of levels and samples of I_PCM. */
+typedef enum CudaencH264EncryptedParts {
+    CUDAENC_H264_ENCRYPT_PLACES = 1, /**< Places of levels in their blocks */
+    CUDAENC_H264_ENCRYPT_MODES = 2,  /**< Intra prediction modes */
+} CudaencH264EncryptedParts;
+
 /** Writes `size` bytes of a cipher's keystream, those of a picture, whose number is counted from 0 on: 2 bytes for each
  *  block of 16 levels that a picture of this format can have, filled up to 16. Samples of I_PCM take them as levels do.
- *  Called by cudaenc_submit(). */
+ *  With CUDAENC_H264_ENCRYPT_MODES 8 bytes for each macroblock follow, filled up to 16. Called by cudaenc_submit(). */
 typedef void (*CudaencKeystream)(void *opaque, uint64_t picture, uint8_t *bytes, size_t size);
 
 typedef struct CudaencH264Options {
@@ -372,6 +378,7 @@ typedef struct CudaencH264Options {
     int avc_intra_flavor;       /**< Whose AVC-Intra; CudaencAvcIntraFlavor, default 0 */
     int gop_size; /**< Pictures from an IDR picture to the next, P pictures between them; 1: all are IDR; 1..1000000,
                      default 1 */
+    int encrypt_parts; /**< What a key turns beside signs, any combination; CudaencH264EncryptedParts, default 0 */
 } CudaencH264Options;
 /** As cudaenc_j2k_init(). */
 int cudaenc_h264_init(CudaencH264Options *options, size_t size);

@@ -85,6 +85,10 @@ static int set_encryption(AVCodecContext *avctx, H264CudaContext *s, CudaencH264
                s->encrypt_iv_size);
         return AVERROR(EINVAL);
     }
+    if (!size && h264->encrypt_parts) {
+        av_log(avctx, AV_LOG_ERROR, "encrypt_parts is not allowed without encrypt_key\n");
+        return AVERROR(EINVAL);
+    }
     if (!size)
         return 0;
     if (size != 16 && size != 24 && size != 32) {
@@ -314,6 +318,9 @@ static const AVOption options[] = {
     CONST("panasonic", "AVC-Intra: 10 slices, SEI messages, classes up to 200", CUDAENC_AVC_INTRA_PANASONIC, "avcintra_flavor"),
     CONST("sony",      "XAVC Intra: 8 slices", CUDAENC_AVC_INTRA_SONY, "avcintra_flavor"),
     { "encrypt_key", "AES key in hex, 16, 24 or 32 bytes: signs of levels turn by it, with encrypt_iv", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
+    { "encrypt_parts", "What a key turns beside signs, any combination", OFFSET(h264.encrypt_parts), AV_OPT_TYPE_FLAGS, { .i64 = 0 }, 0, CUDAENC_H264_ENCRYPT_PLACES | CUDAENC_H264_ENCRYPT_MODES, VE, .unit = "encrypt_parts" },
+    CONST("places", "Places of levels in their blocks", CUDAENC_H264_ENCRYPT_PLACES, "encrypt_parts"),
+    CONST("modes",  "Intra prediction modes",           CUDAENC_H264_ENCRYPT_MODES,  "encrypt_parts"),
     { "encrypt_iv", "First counter block in hex, 16 bytes that no other stream of the key has", OFFSET(encrypt_iv), AV_OPT_TYPE_BINARY, .flags = VE },
     { NULL }
 };

@@ -2,6 +2,7 @@
 #include "h264_pipeline.h"
 
 #include "../planes.h"
+#include "syntax/scramble.h"
 
 namespace cudaenc::h264 {
 
@@ -60,6 +61,7 @@ bool H264Pipeline::analyse(int slot) {
         begin_stage(slot, 0);
         planner_.plan(picture);
         encode_picture(picture);
+        scramble(picture);
         return true;
     }
     struct Settled {  // also after an exception
@@ -84,6 +86,7 @@ bool H264Pipeline::analyse(int slot) {
     }
     packet_writer_.write_buffering_period(picture);
     settle_qp(picture);
+    scramble(picture);
     return true;
 }
 
@@ -120,10 +123,26 @@ void H264Pipeline::encode_picture(Picture &picture) {
                                     .reconstructs = reconstructed != nullptr};
     picture.coder.encode(picture.layouts.data(), quality, pool(), picture.macroblocks, picture.levels);
     packet_writer_.make_headers(picture);
+    picture.scrambled = false;
+}
+
+// Once, what the key turns beside signs. It keeps the bits of each macroblock.
+void H264Pipeline::scramble(Picture &picture) {
+    if (!p_.encrypt_parts || std::exchange(picture.scrambled, true)) return;
+    const ScrambledPicture scrambled{p_.sets.format, p_.encrypt_parts, picture.macroblocks, picture.levels,
+                                     picture.sign_flips};
+    for (uint32_t address = 0; address < macroblocks(); address++)
+        h264::scramble(scrambled, address, [](int, int, LevelMove) {});
 }
 
 bool H264Pipeline::analyse_again(int slot, uint64_t slice_bytes) {
     Picture &picture = pictures_[slot];
+    if (!encode_again(picture, slice_bytes)) return false;
+    scramble(picture);
+    return true;
+}
+
+bool H264Pipeline::encode_again(Picture &picture, uint64_t slice_bytes) {
     if (!counts(picture)) {
         if (planner_.fits(picture, packet_writer_.size(picture, slice_bytes))) return false;
         picture.coder.count();

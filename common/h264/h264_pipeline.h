@@ -25,6 +25,7 @@ class H264Pipeline : public CpuEncoder {
     struct Picture : PictureState {
         explicit Picture(const PictureFormat &format) : PictureState(), coder(format) {}
         IntraCoder coder;
+        bool scrambled = false;      // since it was analysed
         bool analysed_once = false;  // its QP waits for those of pictures before
         std::exception_ptr failed;   // where its QP was planned
         CodedPicture analysed() const { return {macroblocks, levels, sign_flips}; }
@@ -68,6 +69,8 @@ class H264Pipeline : public CpuEncoder {
     // Whether QpPlanner::recode() needs the picture's bits. At a constant QP slices are coded first, see fits().
     bool counts(const Picture &picture) const { return !p_.rate.constant() || picture.qp != p_.rate.qp; }
     void encode_picture(Picture &picture);
+    void scramble(Picture &picture);
+    bool encode_again(Picture &picture, uint64_t slice_bytes);
     void settle_qp(Picture &picture);
     void plan_waiting() noexcept;
     bool is_first(Picture &picture) noexcept;

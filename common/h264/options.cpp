@@ -30,6 +30,7 @@ static constexpr Option<CudaencH264Options> rows[] = {
     {OPTION(avc_intra_flavor), "Whose AVC-Intra", CUDAENC_AVC_INTRA_PANASONIC, 0, 1, "panasonic sony"},
     {OPTION(gop_size), "Pictures from an IDR picture to the next, P pictures between them; 1: all are IDR", 1, 1,
      1000000},
+    {OPTION(encrypt_parts), "What a key turns beside signs, any combination", 0, 0, 3, "places modes"},
 };
 const OptionTable<CudaencH264Options> kH264Options = rows;
 

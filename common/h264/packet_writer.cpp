@@ -7,6 +7,7 @@
 #include "../error.h"
 #include "../option_checks.h"
 #include "syntax/avc_intra.h"
+#include "syntax/scramble.h"
 
 namespace cudaenc::h264 {
 
@@ -157,12 +158,13 @@ void PacketWriter::write_around(const PictureState &picture, uint64_t slice_byte
 // ---- Encryption
 
 size_t PacketWriter::sign_flip_words() const {
-    const size_t blocks =
-        static_cast<size_t>(p_.picture.macroblocks()) * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma));
-    return p_.keystream ? (blocks + 7) / 8 * 8 : 0;
+    if (!p_.keystream) return 0;
+    const size_t macroblocks = static_cast<size_t>(p_.picture.macroblocks());
+    const size_t of_modes = p_.encrypt_parts & kScrambleModes ? (kModeWords * macroblocks + 7) / 8 * 8 : 0;
+    return static_cast<size_t>(block_words(macroblocks, p_.picture.chroma)) + of_modes;
 }
 
-// A word for each block, its high byte first.
+// A word for each block, and those of modes, the high byte first.
 void PacketWriter::make_sign_flips(const PictureState &picture, uint16_t *words) const {
     uint8_t *const bytes = reinterpret_cast<uint8_t *>(words);
     p_.keystream(p_.keystream_opaque, picture.number, bytes, sign_flip_words() * sizeof *words);

@@ -405,6 +405,9 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.deblock = o.deblock < 0 ? o.gop_size > 1 : o.deblock;
     p.keystream = o.keystream;
     p.keystream_opaque = o.keystream_opaque;
+    if (o.encrypt_parts && !o.keystream)
+        refuse(format_string("encrypt_parts %d is not allowed: it is 0 without a keystream", o.encrypt_parts));
+    p.encrypt_parts = static_cast<uint32_t>(o.encrypt_parts);
     p.aud = o.aud;
     p.repeat_headers = o.repeat_headers;
     p.timecodes = o.timecodes;

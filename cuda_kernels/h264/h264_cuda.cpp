@@ -7,6 +7,7 @@
 #include "../device_encoder.h"
 #include "h264_hybrid.h"
 #include "intra/intra_coder.h"
+#include "scramble_params.h"
 #include "slice_coder.h"
 
 namespace cudaenc::h264 {
@@ -123,7 +124,23 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
         mark(*slots.front(), kIntra);
         intra_coder_.code(stream, pictures, p_.aq_strength);
         mark(*slots.front(), kCode);
-        for (Slot *s : slots) code_slices(stream, *s);
+        for (Slot *s : slots) {
+            if (p_.encrypt_parts) scramble(stream, *s);
+            code_slices(stream, *s);
+        }
+    }
+
+    // Once for each analysis: what the key turns beside signs.
+    void scramble(Device::Stream stream, Slot &s) {
+        upload_sign_flips(stream, s);
+        const auto threads = static_cast<uint64_t>(kScrambleThreads);
+        device_->launch(stream, {blocks_for(static_cast<uint64_t>(p_.picture.macroblocks()), threads)},
+                        kScrambleThreads,
+                        ScrambleParams{{p_.sets.format, p_.encrypt_parts, s.intra.macroblocks.data(),
+                                        s.intra.levels.data(), s.sign_flips.data()}});
+    }
+    void upload_sign_flips(Device::Stream stream, Slot &s) {
+        device_->upload(stream, s.sign_flips.data(), s.host_sign_flips.data(), s.sign_flips.bytes());
     }
 
     Slot *first_unsettled() const {
@@ -157,8 +174,7 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
     void code_slices(Device::Stream stream, Slot &s) {
         std::copy(s.picture.headers.begin(), s.picture.headers.end(), s.host_headers.data());
         device_->upload(stream, s.headers.data(), s.host_headers.data(), s.headers.bytes());
-        if (s.sign_flips.count())
-            device_->upload(stream, s.sign_flips.data(), s.host_sign_flips.data(), s.sign_flips.bytes());
+        if (s.sign_flips.count()) upload_sign_flips(stream, s);
         slice_coder_.code(
             stream, s.coded,
             {s.intra.macroblocks.data(), s.intra.levels.data(), s.sign_flips.count() ? s.sign_flips.data() : nullptr},

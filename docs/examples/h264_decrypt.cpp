@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Turns the signs and I_PCM samples of a stream that h264_cavlc_cuda made with encrypt_key back. The stream, a byte
-// stream (ffmpeg -c copy -bsf:v h264_mp4toannexb -f h264), has to begin with the first picture and to lack none: they
-// are counted.
+// Turns a stream that h264_cavlc_cuda made with encrypt_key back: signs and I_PCM samples, and encrypt_parts. The
+// stream, a byte stream (ffmpeg -c copy -bsf:v h264_mp4toannexb -f h264), has to begin with the first picture and to
+// lack none: they are counted.
 //   c++ -std=c++20 -O2 docs/examples/h264_decrypt.cpp -o h264_decrypt -Lbuild/lib -lcudaenc -lavutil -ldl -lpthread
-//   h264_decrypt KEY_IN_HEX IN OUT IV_IN_HEX
+//   h264_decrypt KEY_IN_HEX IN OUT IV_IN_HEX [PARTS]   PARTS: of encrypt_parts, 1 places, 2 modes, 3 both
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +19,7 @@ extern "C" {
 #include <libavutil/mem.h>
 }
 
+#include "../../common/h264/syntax/scramble.h"
 #include "../../common/h264/syntax/slice_cpu.h"
 #include "../../fate_tests/check/h264_parser.h"
 
@@ -44,10 +45,10 @@ class Keystream {
     ~Keystream() { av_free(aes_); }
     Keystream(const Keystream &) = delete;
     Keystream &operator=(const Keystream &) = delete;
-    // A word for each block of levels, the higher byte first.
-    std::vector<uint16_t> sign_flips(uint64_t picture, size_t blocks) {
+    // So many words, the higher byte first.
+    std::vector<uint16_t> words(uint64_t picture, size_t count) {
         std::vector<uint16_t> flips;
-        for (uint64_t i = 0; flips.size() < blocks; i++) {
+        for (uint64_t i = 0; flips.size() < count; i++) {
             uint8_t block[16];
             AV_WB64(block, high_ + picture + (low_ + i < low_));
             AV_WB64(block + 8, low_ + i);
@@ -65,7 +66,8 @@ class Keystream {
 // A picture's slices, read, and written with the flips of its number: what was flipped twice is as it was.
 class Decrypter {
   public:
-    Decrypter(const std::vector<uint8_t> &key, const std::vector<uint8_t> &iv) : keystream_(key, iv), pool_(1) {}
+    Decrypter(const std::vector<uint8_t> &key, const std::vector<uint8_t> &iv, uint32_t parts)
+        : keystream_(key, iv), parts_(parts), pool_(1) {}
 
     void begin(const ParsedSps &sps, const ParsedPps &pps) {
         const int chroma = has_chroma_format(sps.profile_idc) ? sps.chroma_format_idc : 1;
@@ -90,7 +92,20 @@ class Decrypter {
     }
     bool complete() const { return picture_ && picture_->macroblock_bits.size() == picture_->macroblocks.size(); }
     std::vector<uint8_t> end() {
-        const std::vector<uint16_t> flips = keystream_.sign_flips(number_++, picture_->levels.size() / 16);
+        const size_t macroblocks = picture_->macroblocks.size();
+        std::vector<uint16_t> flips = keystream_.words(
+            number_++, h264::block_words(macroblocks, format_.chroma) + h264::kModeWords * macroblocks);
+        // Levels move back, with the bits that turn their signs.
+        const std::vector<uint16_t> words = flips;
+        const h264::ScrambledPicture scrambled{format_, parts_, picture_->macroblocks.data(), picture_->levels.data(),
+                                               words.data()};
+        const size_t blocks = picture_->levels.size() / 16 / macroblocks;
+        for (size_t address = 0; address < macroblocks; address++)
+            h264::scramble(scrambled, static_cast<uint32_t>(address), [&](int block, int bit, h264::LevelMove move) {
+                uint16_t &word = flips[address * blocks + static_cast<size_t>(block)];
+                const int from = move.from + bit, to = move.to + bit;
+                if ((word >> from ^ word >> to) & 1) word = static_cast<uint16_t>(word ^ 1u << from ^ 1u << to);
+            });
         h264::SliceCoder coder(format_, slices_);
         const auto bytes =
             coder.code(pool_, {picture_->macroblocks.data(), picture_->levels.data(), flips.data()}, headers_.data());
@@ -100,6 +115,7 @@ class Decrypter {
 
   private:
     Keystream keystream_;
+    const uint32_t parts_;
     ThreadPool pool_;
     uint64_t number_ = 0;
     h264::CodedFormat format_{};
@@ -111,10 +127,11 @@ class Decrypter {
 }  // namespace
 
 int main(int argc, char **argv) {
-    const std::vector<uint8_t> key = argc == 5 ? from_hex(argv[1]) : std::vector<uint8_t>();
-    const std::vector<uint8_t> iv = argc == 5 ? from_hex(argv[4]) : std::vector<uint8_t>();
-    if ((key.size() != 16 && key.size() != 24 && key.size() != 32) || iv.size() != 16) {
-        std::fprintf(stderr, "usage: h264_decrypt KEY_IN_HEX IN OUT IV_IN_HEX\n");
+    const std::vector<uint8_t> key = argc >= 5 ? from_hex(argv[1]) : std::vector<uint8_t>();
+    const std::vector<uint8_t> iv = argc >= 5 ? from_hex(argv[4]) : std::vector<uint8_t>();
+    const uint32_t parts = argc == 6 ? static_cast<uint32_t>(std::strtoul(argv[5], nullptr, 10)) : 0;
+    if (argc > 6 || parts > 3 || (key.size() != 16 && key.size() != 24 && key.size() != 32) || iv.size() != 16) {
+        std::fprintf(stderr, "usage: h264_decrypt KEY_IN_HEX IN OUT IV_IN_HEX [PARTS]\n");
         return 2;
     }
     std::ifstream in(argv[2], std::ios::binary);
@@ -124,7 +141,7 @@ int main(int argc, char **argv) {
         out.write(reinterpret_cast<const char *>(b.data()), static_cast<std::streamsize>(b.size()));
     };
     try {
-        Decrypter decrypter(key, iv);
+        Decrypter decrypter(key, iv, parts);
         ParsedSps sps{};
         ParsedPps pps{};
         // NAL units begin with start codes of 4 bytes, which nothing in them looks like.

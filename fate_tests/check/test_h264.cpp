@@ -11,6 +11,7 @@
 #include "../../common/h264/lanes/intra_coder.h"
 #include "../../common/h264/params.h"
 #include "../../common/h264/syntax/levels.h"
+#include "../../common/h264/syntax/scramble.h"
 #include "../../common/thread_pool.h"
 #include "h264_inputs.h"
 #include "h264_stream.h"
@@ -711,6 +712,84 @@ START_TEST(encryption) {
 }
 END_TEST
 
+// Places and modes: each macroblock keeps its bits, decoders take them, all devices have the same ones, and the same
+// again takes them back.
+START_TEST(encrypted_parts) {
+    Random random(static_cast<uint64_t>(_i) + 420);
+    Log log;
+    const CudaencFormat format = make_h264_format(h264_inputs[_i], 75, 66);
+    const std::vector<Picture> pictures = {make_content(random, format, Content::smooth),
+                                           make_content(random, format, Content::noise)};
+    CudaencConfig config = make_h264_config(format, "cpu", &log);
+    config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
+    config.h264.qp = 20 + _i;
+    config.h264.slices = 1 + _i % 2;
+    const auto keystream = [](void *, uint64_t picture, uint8_t *bytes, size_t size) {
+        Random of_picture(picture + 1);
+        for (size_t i = 0; i < size; i++) bytes[i] = static_cast<uint8_t>(of_picture.word());
+    };
+    for (const int effort : {0, 1, 2}) {
+        config.h264.effort = effort;
+        config.h264.keystream = nullptr;
+        config.h264.encrypt_parts = 0;
+        config.device = "cpu";
+        const auto clear = encode_all(config, frames_of(pictures));
+        config.h264.keystream = keystream;
+        for (const int parts : {1, 2, 3}) {
+            config.h264.encrypt_parts = parts;
+            config.device = "cpu";
+            const auto secret = encode_all(config, frames_of(pictures));
+            config.device = "emu";
+            EXPECT(encode_all(config, frames_of(pictures)) == secret, "%s on the emulator", h264_inputs[_i].name);
+            size_t moved = 0, turned = 0;
+            for (size_t i = 0; i < 2; i++) {
+                const auto a = decode_stream(clear[i]), b = decode_stream(secret[i]);
+                const ParsedPicture &x = *a[0].parsed, &y = *b[0].parsed;
+                EXPECT(x.macroblock_bits == y.macroblock_bits, "bits of macroblocks, parts %d", parts);
+                auto macroblocks = y.macroblocks;
+                auto levels = y.levels;
+                std::vector<uint8_t> bytes(2 * (h264::block_words(macroblocks.size(), y.format) +
+                                                (h264::kModeWords * macroblocks.size() + 7) / 8 * 8));
+                keystream(nullptr, i, bytes.data(), bytes.size());
+                std::vector<uint16_t> words;
+                for (size_t k = 0; k < bytes.size(); k += 2)
+                    words.push_back(static_cast<uint16_t>(bytes[k] << 8 | bytes[k + 1]));
+                const h264::CodedFormat coded{y.format,
+                                              a[0].pps.transform_8x8_mode,
+                                              a[0].sps.luma_depth,
+                                              a[0].sps.chroma_depth,
+                                              a[0].sps.width,
+                                              a[0].sps.height};
+                for (uint32_t m = 0; m < macroblocks.size(); m++)
+                    h264::scramble(
+                        {coded, static_cast<uint32_t>(parts), macroblocks.data(), levels.data(), words.data()}, m,
+                        [&](int, int, h264::LevelMove) { moved++; });
+                for (size_t m = 0; m < macroblocks.size(); m++) {
+                    const h264::Macroblock &p = x.macroblocks[m], &q = macroblocks[m];
+                    EXPECT(!std::memcmp(p.pred_mode, q.pred_mode, 16) &&
+                               p.intra_16x16_pred_mode == q.intra_16x16_pred_mode &&
+                               p.intra_chroma_pred_mode == q.intra_chroma_pred_mode,
+                           "modes of macroblock %zu, parts %d", m, parts);
+                    turned += std::memcmp(&p, &y.macroblocks[m], sizeof p) != 0;
+                }
+                for (size_t k = 0; k < levels.size(); k++)
+                    EXPECT(
+                        std::abs(levels[k]) == std::abs(x.levels[k]) ||
+                            x.macroblocks[k / (levels.size() / macroblocks.size())].type == h264::MacroblockType::pcm,
+                        "level %zu, parts %d", k, parts);
+            }
+            EXPECT((moved > 20) == (parts & 1) && (turned > 1) == (parts >> 1), "%zu moved, %zu turned, parts %d",
+                   moved, turned, parts);
+        }
+    }
+    config.h264.keystream = nullptr;
+    CudaencSession *session;
+    log.lines.clear();
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+    EXPECT(log.lines.size() == 1 && log.lines[0] == "encrypt_parts 3 is not allowed: it is 0 without a keystream");
+}
+END_TEST
+
 // AVC-Intra and XAVC Intra: packets of one size, the NAL units that decoders look for, the same bytes on a device.
 struct AvcIntraCase {
     int number, flavor, width, height, num, den;
@@ -930,6 +1009,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(streams, threads_depths_and_devices, 0, kFormats);
     tcase_add_loop_test(streams, frames_in_device_memory, 0, kFormats);
     tcase_add_loop_test(streams, encryption, 0, kFormats);
+    tcase_add_loop_test(streams, encrypted_parts, 0, kFormats);
     tcase_add_test(add_case(suite, "shared launches"), pictures_share_launches);
     TCase *classes = add_case(suite, "avc_intra");
     tcase_add_loop_test(classes, avc_intra, 0, static_cast<int>(std::size(avc_intra_cases)));

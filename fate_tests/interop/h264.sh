@@ -166,6 +166,15 @@ for options in "-qp 20" "-qp 20 -slices 3 -pix_fmt yuv422p10" "-qp 0 -pix_fmt yu
     cmp -s "$work/clear.h264" "$work/secret.h264" && message+=" not encrypted"
     cmp -s "$work/clear.h264" "$work/restored.h264" || message+=" not restored"
     result "encryption, $options" "$message"
+    for part in places:1 modes:2 places+modes:3; do
+        # shellcheck disable=SC2086 # words
+        ffmpeg "${source[@]}" $options -encrypt_key $key -encrypt_iv $iv -encrypt_parts ${part%:*} "$work/parts.h264"
+        message=$(check "$work/parts.h264")
+        "$work/decrypt" $key "$work/parts.h264" "$work/restored.h264" $iv "${part#*:}" || true
+        [[ $options = "-qp 0 -pr"* || $options = *-12* ]] || ! cmp -s "$work/secret.h264" "$work/parts.h264" || message+=" as without"
+        cmp -s "$work/clear.h264" "$work/restored.h264" || message+=" not restored"
+        result "encryption of $part, $options" "$message"
+    done
 done
 
 # ---- FFmpeg's own options
@@ -195,6 +204,7 @@ refused "max_rate 100000 is not allowed" -b:v 1M -maxrate 100k
 refused "buffer_size 1000 is not allowed" -b:v 1M -bufsize 1k
 refused "encrypt_key of 3 bytes is not allowed" -encrypt_key 010203
 refused "encrypt_key is not allowed without encrypt_iv" -encrypt_key $key
+refused "encrypt_parts is not allowed without encrypt_key" -encrypt_parts modes
 refused "encrypt_iv of 3 bytes is not allowed" -encrypt_key $key -encrypt_iv 010203
 refused "hrd 1 is not allowed without a buffer" -qp 20 -nal-hrd vbr
 refused "qp -5 is not allowed" -qp -5

@@ -26,7 +26,7 @@ ENUMS = {'CudaencJ2kOptions': {'profile': 'CudaencJ2kProfile', 'format': 'Cudaen
                                'xyz_transfer': 'CudaencXyzTransfer', 'xyz_primaries': 'CudaencXyzPrimaries'},
          'CudaencMjpegOptions': {'huffman': 'CudaencMjpegHuffman', 'matrix': 'CudaencMjpegMatrix'},
          'CudaencH264Options': {'profile': 'CudaencH264Profile', 'rate_control': 'CudaencH264RateControl',
-                                'avc_intra_flavor': 'CudaencAvcIntraFlavor'}}
+                                'avc_intra_flavor': 'CudaencAvcIntraFlavor', 'encrypt_parts': 'CudaencH264EncryptedParts'}}
 # Members that FFmpeg's own options set (-b:v, -threads), or nobody.
 LIBRARY_ONLY = {'CudaencConfig': {'threads', 'stage_times'},
                 'CudaencDecoderConfig': {'threads', 'stage_times', 'lowres', 'max_pixels', 'usual_format'}, 'CudaencJ2kOptions': {'bit_rate'},
