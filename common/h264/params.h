@@ -27,7 +27,7 @@ struct Params {
     void *keystream_opaque;
     int gop_size;              // pictures from an IDR picture to the next
     int most_vertical_vector;  // samples, of the level
-    uint32_t encrypt_parts;  // ScrambledParts
+    uint32_t encrypt_parts;    // ScrambledParts
     bool deblock, aud, repeat_headers, timecodes;
     int avc_intra_class, avc_intra_flavor;  // of CudaencH264Options
     std::string warning;                    // what the options do that their user may not want; mostly empty
