@@ -43,8 +43,8 @@ template <bool Luma, Parts P>
     }
     const int16_t tc0[4] = {t.tc0[qp][strengths.of[0]], t.tc0[qp][strengths.of[1]], t.tc0[qp][strengths.of[2]],
                             t.tc0[qp][strengths.of[3]]};
-    const Lanes most = none + static_cast<int16_t>((1 << picture.bit_depth) - 1);
-    filter_edge<Luma>(s, alpha, beta, spread_over_lines<P>(tc0), most);
+    const int16_t most = static_cast<int16_t>((1 << picture.bit_depth) - 1);  // a variable, for UBSan's compiler
+    filter_edge<Luma>(s, alpha, beta, spread_over_lines<P>(tc0), none + most);
 }
 
 // Rows of 8 to columns and back, of the low and of the high lanes by themselves.
