@@ -22,7 +22,7 @@ struct alignas(8) DeblockMacroblock {
 };
 static_assert(sizeof(DeblockMacroblock) == 8);
 // A vector of each block, quarter samples.
-struct DeblockVector {
+struct alignas(4) DeblockVector {
     int16_t x, y;
 };
 
@@ -118,15 +118,14 @@ CUDAENC_HD constexpr bool moved_apart(DeblockVector a, DeblockVector b) {
     const int x = a.x - b.x, y = a.y - b.y;
     return x >= 4 || x <= -4 || y >= 4 || y <= -4;
 }
-// left, above: null where the edge is not filtered; moved: of moved_apart(), of these any.
-CUDAENC_HD EdgeMasks edge_masks(const DeblockMacroblock &own, const DeblockMacroblock *left,
-                                const DeblockMacroblock *above, uint32_t moved) {
-    const uint32_t first_column = edge_bits(0, 0), first_row = edge_bits(1, 0);
-    const uint32_t filtered = ~0u & ~(left ? 0 : first_column) & ~(above ? 0 : first_row);
+// has_left, has_top: whether these edges are filtered; moved: of moved_apart(), of others any.
+CUDAENC_HD EdgeMasks edge_masks(const DeblockMacroblock &own, const DeblockMacroblock &left, bool has_left,
+                                const DeblockMacroblock &above, bool has_top, uint32_t moved) {
+    const uint32_t first_column = has_left ? edge_bits(0, 0) : 0, first_row = has_top ? edge_bits(1, 0) : 0;
+    const uint32_t filtered = ~(edge_bits(0, 0) | edge_bits(1, 0)) | first_column | first_row;
     EdgeMasks masks{};
-    masks.intra = own.intra ? ~0u : (left && left->intra ? first_column : 0) | (above && above->intra ? first_row : 0);
-    masks.coded = coded_edges(own.nonzero, left ? left->nonzero : 0, above ? above->nonzero : 0) & filtered;
-    masks.intra &= filtered;
+    masks.intra = own.intra ? filtered : (left.intra ? first_column : 0) | (above.intra ? first_row : 0);
+    masks.coded = coded_edges(own.nonzero, left.nonzero, above.nonzero) & filtered;
     masks.moved = moved & filtered;
     return masks;
 }
@@ -174,8 +173,8 @@ CUDAENC_HD void filter_edge(V (&s)[8], const V &alpha, const V &beta, const V &t
         V to_p1 = (p2 + mean - p1 - p1) >> 1, to_q1 = (q2 + mean - q1 - q1) >> 1;
         detail::clamp<V>(to_p1, -tc0, tc0);
         detail::clamp<V>(to_q1, -tc0, tc0);
-        s[2] = filtered & near_p ? p1 + to_p1 : p1;
-        s[5] = filtered & near_q ? q1 + to_q1 : q1;
+        s[2] = (filtered & near_p) ? p1 + to_p1 : p1;
+        s[5] = (filtered & near_q) ? q1 + to_q1 : q1;
     }
     V delta = (((q0 - p0) << 2) + (p1 - q1) + 4) >> 3;
     detail::clamp<V>(delta, -tc, tc);

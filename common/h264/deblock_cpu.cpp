@@ -137,9 +137,10 @@ class MacroblockFilter {
     }
 
     void filter() const {
-        const auto of = [&](int at) { return at < 0 ? nullptr : &p_.macroblocks[at]; };
+        const auto of = [&](int at) { return p_.macroblocks[at < 0 ? own_ : at]; };
         const DeblockMacroblock &own = p_.macroblocks[own_];
-        const EdgeMasks masks = edge_masks(own, of(edges_[0]), of(edges_[1]), own.intra ? 0 : moved_edges());
+        const EdgeMasks masks = edge_masks(own, of(edges_[0]), edges_[0] >= 0, of(edges_[1]), edges_[1] >= 0,
+                                           own.intra ? 0 : moved_edges());
         const uint32_t any = masks.any();
         for (int direction = 0; direction < 2 && any; direction++)
             for (int edge = 0; edge < 4; edge++) {

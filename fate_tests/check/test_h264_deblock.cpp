@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The deblocking filter of H.264: the CPU's against one written from the text of clause 8.7.
+// The deblocking filter of H.264: the CPU's against one written from the text of clause 8.7, and devices' against the
+// CPU's.
 #include "../../common/h264/deblock_cpu.h"
 #include "../../common/h264/syntax/quantise.h"
+#include "../../cuda_kernels/h264/deblocker.h"
 #include "h264_loop_filter.h"
 #include "testing.h"
 
@@ -232,6 +234,108 @@ START_TEST(nonzero) {
 }
 END_TEST
 
+// A case in a device's memory.
+class OnDevice {
+  public:
+    OnDevice(const std::shared_ptr<Device> &device, const Case &c)
+        : device_(device),
+          case_(c),
+          deblocker_(device, c.picture(), c.tables),
+          buffers_(deblocker_.make_buffers()),
+          macroblocks_(upload_now(device, c.macroblocks)),
+          vectors_(upload_now(device, c.vectors)) {
+        for (int k = 0; k < c.components(); k++) {
+            const size_t row = static_cast<size_t>(c.width(k) * bytes());
+            strides_[k] = row + 16 * static_cast<size_t>(k);  // a multiple of 16 more
+            strides_[k] = (strides_[k] + 15) / 16 * 16;
+            planes_[k] = {device, strides_[k] * static_cast<size_t>(c.height(k))};
+        }
+    }
+    int bytes() const { return case_.bit_depth > 8 ? 2 : 1; }
+    void filter(std::vector<uint16_t> *to) {
+        for (int k = 0; k < case_.components(); k++) upload(k);
+        DeviceDeblocker::Picture picture{.planes = {}, .macroblocks = macroblocks_.data(), .vectors = vectors_.data()};
+        for (size_t k = 0; k < 3; k++) picture.planes[k] = {planes_[k].data(), static_cast<int64_t>(strides_[k])};
+        deblocker_.filter(nullptr, buffers_, picture);
+        for (int k = 0; k < case_.components(); k++) {
+            std::vector<uint8_t> memory(planes_[k].bytes());
+            device_->download(nullptr, memory.data(), planes_[k].data(), memory.size());
+            device_->synchronize(Device::Stream{});
+            for (int y = 0; y < case_.height(k); y++)
+                for (int x = 0; x < case_.width(k); x++) {
+                    const uint8_t *const at =
+                        &memory[static_cast<size_t>(y) * strides_[k] + static_cast<size_t>(x * bytes())];
+                    to[k][static_cast<size_t>(y * case_.width(k) + x)] =
+                        static_cast<uint16_t>(bytes() == 2 ? at[0] | at[1] << 8 : at[0]);
+                }
+        }
+    }
+
+  private:
+    void upload(int k) {
+        std::vector<uint8_t> memory(planes_[k].bytes(), 0xA5);
+        for (int y = 0; y < case_.height(k); y++)
+            for (int x = 0; x < case_.width(k); x++) {
+                const uint16_t sample = case_.planes[k][static_cast<size_t>(y * case_.width(k) + x)];
+                std::memcpy(&memory[static_cast<size_t>(y) * strides_[k] + static_cast<size_t>(x * bytes())], &sample,
+                            static_cast<size_t>(bytes()));
+            }
+        device_->upload(nullptr, planes_[k].data(), memory.data(), memory.size());
+        device_->synchronize(Device::Stream{});
+    }
+
+    const std::shared_ptr<Device> device_;
+    const Case &case_;
+    const DeviceDeblocker deblocker_;
+    DeblockBuffers buffers_;
+    DeviceArray<DeblockMacroblock> macroblocks_;
+    DeviceArray<DeblockVector> vectors_;
+    DeviceArray<uint8_t> planes_[3];
+    size_t strides_[3] = {};
+};
+
+// Twice, with the same buffers.
+START_TEST(devices) {
+    const auto device = open_test_device(_i);
+    ThreadPool pool(1);
+    for_cases(static_cast<uint64_t>(_i) + 100, 5, [&](const Case &c) {
+        std::vector<uint16_t> expected[3], own[3];
+        for (int k = 0; k < 3; k++) expected[k] = own[k] = c.planes[k];
+        filter_on_cpu(c, c.picture(), pool, expected);
+        OnDevice on_device(device, c);
+        for (int round = 0; round < 2; round++) {
+            on_device.filter(own);
+            const std::string where = difference(c, own, expected);
+            EXPECT(where.empty(), "%s: %s", c.name().c_str(), where.c_str());
+        }
+    });
+}
+END_TEST
+
+START_TEST(large_pictures) {
+    const auto device = open_test_device(_i);
+    ThreadPool pool(2);
+    Random random(3);
+    const bool large = benched_on_gpu(device);
+    const struct {
+        const char *name;
+        Kind kind;
+    } kinds[] = {{"intra", Kind::intra}, {"moving", Kind::moving}, {"still", Kind::still}};
+    for (const auto &[name, kind] : kinds) {
+        const Case c(random, ChromaFormat::c420, 8, large ? 240 : 23, large ? 135 : 14, kind, 26, 26);
+        std::vector<uint16_t> expected[3], own[3];
+        for (int k = 0; k < 3; k++) expected[k] = own[k] = c.planes[k];
+        filter_on_cpu(c, c.picture(), pool, expected);
+        OnDevice on_device(device, c);
+        bench(format_string("%s macroblocks", name), device, c.columns * c.rows, "macroblocks", [&] {
+            on_device.filter(own);
+            const std::string where = difference(c, own, expected);
+            EXPECT(where.empty(), "%s: %s", c.name().c_str(), where.c_str());
+        });
+    }
+}
+END_TEST
+
 START_TEST(speed) {
     Random random(3);
     ThreadPool pool(1);
@@ -257,5 +361,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, tables);
     tcase_add_test(c, nonzero);
     tcase_add_test(c, speed);
+    tcase_add_loop_test(c, devices, 0, static_cast<int>(device_specs.size()));
+    tcase_add_loop_test(c, large_pictures, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }
