@@ -108,6 +108,7 @@ namespace cudaenc {
 // load_readonly_if(bool, const uint32_t *, uint32_t &)      the same, in place: nothing waits before the value is used
 // popcount(uint32_t) find_first_set(uint32_t)               the latter: the number of the lowest set bit, of x > 0
 // dot_bytes(uint32_t a, uint32_t b, int32_t c)              c + the dot product of a's unsigned and b's signed bytes
+// sad_bytes(uint32_t a, uint32_t b, uint32_t c)             c + the sum of absolute differences of unsigned bytes
 // byte_permute(a, b, selector)                              byte i is byte (selector >> 4 i) % 8 of b:a
 // opaque(T *) opaque_shared(T *)                            the argument, in global or shared memory; the compiler
 //                                                           keeps this address instead of computing it anew
@@ -323,6 +324,12 @@ DEVICE void atomic_store(uint64_t *address, uint64_t value) {
 DEVICE int32_t dot_bytes(uint32_t a, uint32_t b, int32_t c) {
     int32_t result;
     asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+
+DEVICE uint32_t sad_bytes(uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t result;
+    asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
     return result;
 }
 

@@ -89,6 +89,10 @@ PrimitivesResult expected_result(const std::vector<uint32_t> &values, Grid grid,
     r.leading_zeros = std::countl_zero(value >> lane);
     const uint64_t both = uint64_t{~value} << 32 | value;
     const auto byte = [&](int i) { return static_cast<uint32_t>(both >> (8 * i)) & 0xff; };
+    r.distance = value;
+    for (int i = 0; i < 32; i += 8)
+        r.distance += static_cast<uint32_t>(
+            std::abs(static_cast<int>(value >> i & 255) - static_cast<int>(value * 2654435761u >> i & 255)));
     r.permuted = byte(7) | byte(3) << 8 | byte(0) << 16 | byte(6) << 24;
     r.shifted_right = static_cast<uint32_t>(both >> (index % 32));
     r.shifted_left = static_cast<uint32_t>(both << (index % 32) >> 32);
@@ -138,6 +142,7 @@ void check_result(const PrimitivesResult &is, const PrimitivesResult &should) {
     SAME(first_set);
     SAME(leading_zeros);
     SAME(permuted);
+    SAME(distance);
     SAME(shifted_right);
     SAME(shifted_left);
     SAME(load1);

@@ -277,6 +277,13 @@ inline int32_t dot_bytes(uint32_t a, uint32_t b, int32_t c) {
     for (int i = 0; i < 32; i += 8) c += static_cast<uint8_t>(a >> i) * static_cast<int8_t>(b >> i);
     return c;
 }
+inline uint32_t sad_bytes(uint32_t a, uint32_t b, uint32_t c) {
+    for (int i = 0; i < 32; i += 8) {
+        const int d = static_cast<uint8_t>(a >> i) - static_cast<uint8_t>(b >> i);
+        c += static_cast<uint32_t>(d < 0 ? -d : d);
+    }
+    return c;
+}
 inline uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
     const uint64_t both = static_cast<uint64_t>(b) << 32 | a;
     uint32_t result = 0;

@@ -73,6 +73,7 @@ KERNEL(256, primitives, PrimitivesParams)
     r.first_set = find_first_set(value | 0x80000000u);
     r.leading_zeros = count_leading_zeros(value >> lane);
     r.permuted = byte_permute(value, ~value, 0x6037);
+    r.distance = sad_bytes(value, value * 2654435761u, value);
     r.shifted_right = funnel_shift_right(value, ~value, static_cast<uint32_t>(index));
     r.shifted_left = funnel_shift_left(value, ~value, static_cast<uint32_t>(index));
     r.load1 = load_readonly(reinterpret_cast<const uint8_t *>(p.values) + index);

@@ -19,7 +19,7 @@ struct PrimitivesResult {
     uint64_t scan_wide;
     uint32_t shared_neighbour, shared_tile;
     int32_t popcount, first_set, leading_zeros;
-    uint32_t permuted, shifted_right, shifted_left;
+    uint32_t permuted, shifted_right, shifted_left, distance;
     uint8_t load1;
     uint16_t load2;
     uint32_t load4;

@@ -8,7 +8,7 @@
 #include "../../lines.h"
 #include "../../thread_pool.h"
 #include "../intra/block_cpu.h"
-#include "motion.h"
+#include "search_steps.h"
 
 namespace cudaenc::h264 {
 
@@ -32,7 +32,6 @@ class BytePlane {
 };
 
 // A picture before it is coded: luma, and the same at 1/2, 1/4 and 1/8 of its width and height.
-inline constexpr int kPyramidLevels = 4;
 struct SourcePyramid {
     BytePlane levels[kPyramidLevels];
     // luma: whole macroblocks.

@@ -8,11 +8,6 @@
 
 namespace cudaenc::h264 {
 
-// Vectors in whole samples: of a macroblock, and of its 8x8 blocks.
-struct FoundMotion {
-    Vector whole, of_8x8[4];
-};
-
 class MotionSearch {
   public:
     // vertical: the level's limit, in samples.
@@ -21,13 +16,13 @@ class MotionSearch {
     void find(const SourcePyramid &source, const SourcePyramid &before, uint32_t lambda, ThreadPool &pool);
     const FoundMotion &found(int x, int y) const { return found_[static_cast<size_t>(y * columns_ + x)]; }
     // Vectors of macroblocks around, which a vector is likely to be predicted from; quarter samples.
-    Vector likely(int x, int y) const;
+    Vector likely(int x, int y) const { return grids_[1].grid().likely(x, y); }
 
   private:
     struct Grid {  // of 8x8 blocks of a level
         int columns, rows;
         std::vector<Vector> vectors;
-        Vector at(int x, int y) const;
+        VectorGrid grid() const { return {vectors.data(), columns, rows}; }
     };
     void find_block(int level, int x, int y);
     void find_macroblock(int x, int y);

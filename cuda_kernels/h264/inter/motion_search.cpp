@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "motion_search.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+constexpr int kRowAlignment = 128;  // bytes
+
+Grid grid_of_plane(const MarginPlane &plane) {
+    const int words = (plane.width + 2 * kPlaneMargin + 3) / 4;
+    return {static_cast<unsigned>(ceil_div(words, kPyramidThreads)),
+            static_cast<unsigned>(plane.height + 2 * kPlaneMargin)};
+}
+Grid grid_of_warps(int count) { return {static_cast<unsigned>(ceil_div(count, kSearchThreads / 32))}; }
+
+}  // namespace
+
+// A word more than rows have is readable behind the last one.
+DevicePlane::DevicePlane(const std::shared_ptr<Device> &device, int width, int height) {
+    const int stride = static_cast<int>(ceil_div(width + 2 * kPlaneMargin + 3, kRowAlignment)) * kRowAlignment;
+    memory_ = {device, static_cast<size_t>(stride) * static_cast<size_t>(height + 2 * kPlaneMargin) + 4};
+    plane_ = {memory_.data() + kPlaneMargin * stride + kPlaneMargin, stride, width, height};
+}
+
+DeviceMotionSearch::DeviceMotionSearch(std::shared_ptr<Device> device, int width, int height, int vertical)
+    : device_(std::move(device)),
+      width_(width),
+      height_(height),
+      columns_((width + 15) / 16),
+      rows_((height + 15) / 16),
+      vertical_(vertical) {}
+
+DevicePyramid DeviceMotionSearch::make_pyramid() const {
+    DevicePyramid pyramid;
+    for (int level = 0; level < kPyramidLevels; level++)
+        pyramid.levels[level] = DevicePlane(device_, 16 * columns_ >> level, 16 * rows_ >> level);
+    return pyramid;
+}
+
+DeviceMotionSearch::Buffers DeviceMotionSearch::make_buffers() const {
+    Buffers buffers;
+    for (int level = 1; level < kPyramidLevels; level++)
+        buffers.grids[level] = {device_, static_cast<size_t>(level_blocks(level, columns_)) *
+                                             static_cast<size_t>(level_blocks(level, rows_))};
+    buffers.found = {device_, static_cast<size_t>(columns_) * static_cast<size_t>(rows_)};
+    return buffers;
+}
+
+void DeviceMotionSearch::build(Device::Stream stream, const SampleLayout &luma, const DevicePyramid &to) const {
+    const MarginPlane &first = to.levels[0].plane();
+    device_->launch(stream, grid_of_plane(first), kPyramidThreads,
+                    SourcePlaneParams{.luma = luma, .picture_width = width_, .picture_height = height_, .to = first});
+    for (int level = 1; level < kPyramidLevels; level++) {
+        const MarginPlane &plane = to.levels[level].plane();
+        device_->launch(stream, grid_of_plane(plane), kPyramidThreads,
+                        HalvePlaneParams{.from = to.levels[level - 1].plane(), .to = plane});
+    }
+}
+
+void DeviceMotionSearch::find(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before,
+                              uint32_t lambda, const Buffers &buffers) const {
+    VectorGrid above{};
+    for (int level = kPyramidLevels - 1; level >= 0; level--) {
+        const SearchArguments arguments{.columns = columns_,
+                                        .rows = rows_,
+                                        .vertical = vertical_,
+                                        .lambda = lambda,
+                                        .source = source.levels[level].plane(),
+                                        .before = before.levels[level].plane(),
+                                        .above = above};
+        if (level == 0) {
+            device_->launch(stream, grid_of_warps(columns_ * rows_), kSearchThreads,
+                            MacroblockSearchParams{arguments, buffers.found.data()});
+            break;
+        }
+        const int columns = level_blocks(level, columns_), rows = level_blocks(level, rows_);
+        device_->launch(stream, grid_of_warps(columns * rows), kSearchThreads,
+                        LevelSearchParams{arguments, level, buffers.grids[level].data()});
+        above = {buffers.grids[level].data(), columns, rows};
+    }
+}
+
+}  // namespace cudaenc::h264

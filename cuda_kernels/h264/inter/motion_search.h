@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The search for motion on a device: pyramids of source pictures, and vectors in whole samples.
+#pragma once
+#include <memory>
+
+#include "../../device_objects.h"
+#include "search_params.h"
+
+namespace cudaenc::h264 {
+
+// A plane in device memory.
+class DevicePlane {
+  public:
+    DevicePlane() = default;
+    DevicePlane(const std::shared_ptr<Device> &device, int width, int height);
+    const MarginPlane &plane() const { return plane_; }
+    const DeviceArray<uint8_t> &memory() const { return memory_; }
+
+  private:
+    DeviceArray<uint8_t> memory_;
+    MarginPlane plane_{};
+};
+
+// A source picture, see SourcePyramid.
+struct DevicePyramid {
+    DevicePlane levels[kPyramidLevels];
+};
+
+class DeviceMotionSearch {
+  public:
+    // vertical: as of MotionSearch; width, height: the picture's, of which macroblocks are made.
+    DeviceMotionSearch(std::shared_ptr<Device> device, int width, int height, int vertical);
+
+    DevicePyramid make_pyramid() const;
+    // Of a picture in flight.
+    struct Buffers {
+        DeviceArray<Vector> grids[kPyramidLevels];  // from level 1 on
+        DeviceArray<FoundMotion> found;             // of macroblocks
+    };
+    Buffers make_buffers() const;
+
+    // Queues the pyramid of a picture, 8 bits, in device memory.
+    void build(Device::Stream stream, const SampleLayout &luma, const DevicePyramid &to) const;
+    // Queues the search; lambda: satd_lambda_of().
+    void find(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before, uint32_t lambda,
+              const Buffers &buffers) const;
+
+  private:
+    const std::shared_ptr<Device> device_;
+    const int width_, height_, columns_, rows_, vertical_;
+};
+
+}  // namespace cudaenc::h264
