@@ -5,8 +5,6 @@ namespace cudaenc::h264 {
 
 namespace {
 
-constexpr int kRowAlignment = 128;  // bytes
-
 Grid grid_of_plane(const MarginPlane &plane) {
     const int words = (plane.width + 2 * kPlaneMargin + 3) / 4;
     return {static_cast<unsigned>(ceil_div(words, kPyramidThreads)),
@@ -15,13 +13,6 @@ Grid grid_of_plane(const MarginPlane &plane) {
 Grid grid_of_warps(int count) { return {static_cast<unsigned>(ceil_div(count, kSearchThreads / 32))}; }
 
 }  // namespace
-
-// A word more than rows have is readable behind the last one.
-DevicePlane::DevicePlane(const std::shared_ptr<Device> &device, int width, int height) {
-    const int stride = static_cast<int>(ceil_div(width + 2 * kPlaneMargin + 3, kRowAlignment)) * kRowAlignment;
-    memory_ = {device, static_cast<size_t>(stride) * static_cast<size_t>(height + 2 * kPlaneMargin) + 4};
-    plane_ = {memory_.data() + kPlaneMargin * stride + kPlaneMargin, stride, width, height};
-}
 
 DeviceMotionSearch::DeviceMotionSearch(std::shared_ptr<Device> device, int width, int height, int vertical)
     : device_(std::move(device)),

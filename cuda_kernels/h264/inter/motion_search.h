@@ -3,23 +3,10 @@
 #pragma once
 #include <memory>
 
-#include "../../device_objects.h"
+#include "device_plane.h"
 #include "search_params.h"
 
 namespace cudaenc::h264 {
-
-// A plane in device memory.
-class DevicePlane {
-  public:
-    DevicePlane() = default;
-    DevicePlane(const std::shared_ptr<Device> &device, int width, int height);
-    const MarginPlane &plane() const { return plane_; }
-    const DeviceArray<uint8_t> &memory() const { return memory_; }
-
-  private:
-    DeviceArray<uint8_t> memory_;
-    MarginPlane plane_{};
-};
 
 // A source picture, see SourcePyramid.
 struct DevicePyramid {

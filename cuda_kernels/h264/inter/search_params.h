@@ -4,18 +4,9 @@
 #include "../../../common/h264/inter/search_steps.h"
 #include "../../../common/kernel_name.h"
 #include "../../../common/load.h"
+#include "margin_plane.h"
 
 namespace cudaenc::h264 {
-
-// A plane of bytes with kPlaneMargin samples beyond each edge, which repeat the edge. Rows begin with a word there.
-constexpr int kPlaneMargin = 32;
-struct MarginPlane {
-    uint8_t *data;   // of sample (0, 0)
-    int32_t stride;  // bytes, a multiple of 4
-    int32_t width, height;
-
-    CUDAENC_HD uint8_t *at(int x, int y) const { return data + int64_t{y} * stride + x; }
-};
 
 constexpr int kPyramidThreads = 128;
 // Level 0 of a pyramid: the source, whose last column and row repeat up to whole macroblocks. Grid: a thread four

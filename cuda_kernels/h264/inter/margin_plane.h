@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../../common/hd.h"
+
+namespace cudaenc::h264 {
+
+// A plane of bytes with kPlaneMargin samples beyond each edge, which repeat the edge. Rows begin with a word
+// there, and the plane itself with 32 bytes.
+constexpr int kPlaneMargin = 32;
+struct MarginPlane {
+    uint8_t *data;   // of sample (0, 0)
+    int32_t stride;  // bytes, a multiple of 128
+    int32_t width, height;
+
+    CUDAENC_HD uint8_t *at(int x, int y) const { return data + int64_t{y} * stride + x; }
+};
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of reference.cu.
+#pragma once
+#include "../../../common/h264/inter/motion.h"
+#include "../../../common/kernel_name.h"
+#include "margin_plane.h"
+
+namespace cudaenc::h264 {
+
+constexpr int kReferenceThreads = 128;
+// A thread-block's tile: 128 columns and 16 rows.
+constexpr int kTileColumns = 128, kTileRows = 16;
+
+// Samples between samples of luma, see HalfPlane, and margins of all planes. Grid: a thread-block a tile, from the
+// margins' first column and row on.
+struct HalfPlanesParams {
+    static constexpr KernelName kernel{"h264/inter/reference", "h264_half_planes"};
+    MarginPlane planes[kHalfPlanes];  // whole: has its samples
+};
+// Margins of chroma. Grid: a thread four samples of a row, in thread-blocks of kReferenceThreads; a row of
+// thread-blocks a row with margins; planes.
+struct MarginsParams {
+    static constexpr KernelName kernel{"h264/inter/reference", "h264_margins"};
+    MarginPlane planes[2];
+};
+
+}  // namespace cudaenc::h264

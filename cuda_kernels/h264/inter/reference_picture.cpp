@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "reference_picture.h"
+
+namespace cudaenc::h264 {
+
+DeviceReference::DeviceReference(const std::shared_ptr<Device> &device, int columns, int rows) {
+    for (DevicePlane &plane : luma) plane = DevicePlane(device, 16 * columns, 16 * rows);
+    for (DevicePlane &plane : chroma) plane = DevicePlane(device, 8 * columns, 8 * rows);
+}
+
+void DeviceReference::complete(Device &device, Device::Stream stream) const {
+    const auto blocks = [](int samples, int each) {
+        return static_cast<unsigned>(ceil_div(samples + 2 * kPlaneMargin, each));
+    };
+    HalfPlanesParams halves{};
+    for (int i = 0; i < kHalfPlanes; i++) halves.planes[i] = luma[i].plane();
+    const MarginPlane &whole = halves.planes[kWhole], &cb = chroma[0].plane();
+    device.launch(stream, {blocks(whole.width, kTileColumns), blocks(whole.height, kTileRows)}, kReferenceThreads,
+                  halves);
+    device.launch(stream, {blocks(cb.width, 4 * kReferenceThreads), blocks(cb.height, 1), 2}, kReferenceThreads,
+                  MarginsParams{{cb, chroma[1].plane()}});
+}
+
+}  // namespace cudaenc::h264
