@@ -44,8 +44,8 @@ RULES = {
     "cuda_kernels/j2k": ["cuda_kernels/j2k/transform", "cuda_kernels/j2k/rate/research"],
     "cuda_kernels/mjpeg": ["cuda_kernels", "common/mjpeg"],
     "cuda_kernels/h264/intra": ["cuda_kernels", "common/h264"],
-    "cuda_kernels/h264/inter": ["cuda_kernels", "common/h264"],
-    "cuda_kernels/h264": ["cuda_kernels/h264/intra", "cuda_kernels/h264/inter"],
+    "cuda_kernels/h264/inter": ["cuda_kernels/h264/intra"],
+    "cuda_kernels/h264": ["cuda_kernels/h264/inter"],
     "libavcodec_ext": ["common/cudaenc.h"],
 }
 # device.cuh is made three ways, and names the emulator's.

@@ -8,6 +8,7 @@
 
 #include "../lanes/intra_coder.h"
 #include "inter_coder.h"
+#include "refine.h"
 #include "search.h"
 
 namespace cudaenc::h264 {
@@ -34,13 +35,9 @@ class PredictedPictureCoder {
     uint64_t bits() const { return bits_; }
     void count();
     ConstBlock reconstruction(int component) const { return {planes_[component].data(), strides_[component]}; }
-    const MacroblockMotion *motion() const { return motion_[0].data(); }
+    const MacroblockMotion *motion() const { return motion_.data(); }
 
   private:
-    // Of a macroblock with its best motion.
-    struct Estimate {
-        uint32_t satd, cost;  // half the SATD, and what bits are worth as well
-    };
     size_t index_of(int x, int y) const { return static_cast<size_t>(y * columns_ + x); }
     Block at(int component, int x, int y) {
         const int size = component ? 8 : 16;
@@ -55,9 +52,6 @@ class PredictedPictureCoder {
 
     void load_lines(const SampleLayout &layout, int component, int y);
     void choose_qps(const PictureQuality &quality, int y);
-    void refine(int x, int y);
-    void divide(int x, int y, Vector whole, const QuarterSums &sums, MacroblockMotion &motion, uint32_t &cost);
-    void spread(int x, int y);
     bool may_be_intra(int x, int y);
     RankedModes rank(int x, int y, uint32_t *cost_16x16) const;
     void code_inter(InterCoder &coder, int x, int y);
@@ -73,11 +67,11 @@ class PredictedPictureCoder {
     const PictureFormat format_;
     const int columns_, rows_, vertical_;
     MotionSearch search_;
+    MotionRefinement refinement_;
     LineVector<Sample> planes_[3];
     ptrdiff_t strides_[3];
     std::vector<int8_t> qp_;
-    std::vector<MacroblockMotion> motion_[2];  // of a pass and of the one before
-    std::vector<Estimate> estimates_[2];
+    std::vector<MacroblockMotion> motion_;
     std::vector<RankedModes> ranked_;
     // What may be coded as intra: the same as inter.
     struct Inter {

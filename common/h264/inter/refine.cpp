@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "refine.h"
+
+#include <algorithm>
+
+#include "../intra/qp_choice.h"
+
+namespace cudaenc::h264 {
+
+MotionRefinement::MotionRefinement(int columns, int rows, int vertical)
+    : columns_(columns), rows_(rows), vertical_(vertical) {
+    for (int i = 0; i < 2; i++) {
+        motion_[i].resize(static_cast<size_t>(columns * rows));
+        estimates_[i].resize(static_cast<size_t>(columns * rows));
+    }
+}
+
+uint32_t MotionRefinement::satd_lambda(size_t at) const { return satd_lambda_of(qps_[at] + drop_step_); }
+
+void MotionRefinement::find(const BytePlane &source, const ReferencePicture &reference, const MotionSearch &search,
+                            const int8_t *qps, int drop_step, ThreadPool &pool) {
+    source_ = &source;
+    reference_ = &reference;
+    search_ = &search;
+    qps_ = qps;
+    drop_step_ = drop_step;
+    const auto for_macroblocks = [&](const auto &body) {
+        pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
+            for (int x = 0; x < columns_; x++) body(x, static_cast<int>(y));
+        });
+    };
+    for_macroblocks([this](int x, int y) { motion_[1][index_of(x, y)].fill(scaled(search_->found(x, y).whole, 4)); });
+    for_macroblocks([this](int x, int y) { refine(x, y); });
+    for (int i = 0; i < kSpreads; i++) {
+        std::swap(motion_[0], motion_[1]);
+        std::swap(estimates_[0], estimates_[1]);
+        for_macroblocks([this](int x, int y) { spread(x, y); });
+    }
+}
+
+void MotionRefinement::refine(int x, int y) {
+    const size_t i = index_of(x, y);
+    const uint32_t lambda = satd_lambda(i);
+    const MotionField field{motion_[1].data(), columns_};
+    const VectorRange range = range_of(x, y, columns_, rows_, vertical_);
+    const Vector predicted = field.predicted(x, y, Shape::p16x16, 0);
+    const ByteBlock source = source_at(16 * x, 16 * y);
+    Vector best{};
+    QuarterSums least{};
+    uint32_t cost = UINT32_MAX;
+    const auto try_vector = [&](Vector v) {
+        if (!range.has(v)) return;
+        const QuarterSums sums = satd_16x16(source, quarter_block(*reference_, 16 * x, 16 * y, v));
+        const uint32_t other = sums.all() + worth(lambda, vector_bits(v, predicted));
+        if (other < cost) cost = other, best = v, least = sums;
+    };
+    const Vector found = field.motion[i].vectors[0];
+    try_vector({});
+    if (!(found == Vector{})) try_vector(found);
+    if (!(predicted == Vector{}) && !(predicted == found)) try_vector(range.clamp(predicted.x, predicted.y));
+    for (const int step : {2, 1}) {
+        const Vector middle = best;
+        for (int i = 0; i < kSquareSteps; i++) try_vector(sum_of(middle, scaled(square_step(i), step)));
+    }
+    MacroblockMotion motion;
+    motion.fill(best);
+    cost += worth(lambda, shape_bits(Shape::p16x16));
+    if (least.all() > worth(lambda, kLeastDividedBits)) divide(x, y, best, least, motion, cost);
+    motion_[0][i] = motion;
+    estimates_[0][i].satd = cost - worth(lambda, field.bits(x, y, motion) + shape_bits(motion.shape));
+}
+
+// Other shapes, of the macroblock's vector and of those of its 8x8 blocks. sums: of the former.
+void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sums, MacroblockMotion &motion,
+                              uint32_t &cost) {
+    const size_t i = index_of(x, y);
+    const uint32_t lambda = satd_lambda(i);
+    const MotionField field{motion_[1].data(), columns_};
+    const VectorRange range = range_of(x, y, columns_, rows_, vertical_);
+    const ByteBlock source = source_at(16 * x, 16 * y);
+    Vector vectors[kPartVectors] = {whole};
+    uint32_t satd[kPartVectors][4];
+    std::copy_n(sums.of, 4, satd[0]);
+    const auto satd_of = [&](Vector v, int b) {
+        const int dx = 8 * (b & 1), dy = 8 * (b >> 1);
+        return satd_8x8(source.at(dx, dy), quarter_block(*reference_, 16 * x + dx, 16 * y + dy, v));
+    };
+    for (int b = 0; b < 4; b++) {
+        Vector best = whole;
+        uint32_t least = satd[0][b];
+        const auto try_vector = [&](Vector v) {
+            if (!range.has(v)) return;
+            const uint32_t other = satd_of(v, b) + worth(lambda, vector_bits(v, whole));
+            if (other < least) least = other, best = v;
+        };
+        const Vector found = scaled(search_->found(x, y).of_8x8[b], 4);
+        if (!(found == whole)) try_vector(found);
+        for (const int step : {2, 1}) {
+            const Vector middle = best;
+            for (int i = 0; i < kSquareSteps; i++) try_vector(sum_of(middle, scaled(square_step(i), step)));
+        }
+        vectors[1 + b] = best;
+        for (int k = 0; k < 4; k++) satd[1 + b][k] = best == whole ? satd[0][k] : satd_of(best, k);
+    }
+    h264::divide(field, x, y, lambda, vectors, satd, motion, cost);
+}
+
+// Vectors of the macroblocks around, and those that take fewest bits.
+void MotionRefinement::spread(int x, int y) {
+    const size_t i = index_of(x, y);
+    const uint32_t lambda = satd_lambda(i);
+    const MotionField field{motion_[1].data(), columns_};
+    const VectorRange range = range_of(x, y, columns_, rows_, vertical_);
+    MacroblockMotion best = motion_[1][i];
+    uint32_t satd = estimates_[1][i].satd;
+    uint32_t cost = satd + worth(lambda, field.bits(x, y, best) + shape_bits(best.shape));
+    const Vector predicted = field.predicted(x, y, Shape::p16x16, 0);
+    const ByteBlock source = source_at(16 * x, 16 * y);
+    Vector tried[7];
+    int count = 0;
+    if (best.shape == Shape::p16x16) tried[count++] = best.vectors[0];
+    const auto try_vector = [&](Vector v) {
+        if (!range.has(v)) return;
+        for (int k = 0; k < count; k++)
+            if (tried[k] == v) return;
+        tried[count++] = v;
+        const uint32_t bits = worth(lambda, vector_bits(v, predicted) + shape_bits(Shape::p16x16));
+        if (bits >= cost) return;
+        const uint32_t other = satd_16x16(source, quarter_block(*reference_, 16 * x, 16 * y, v)).all();
+        if (other + bits < cost) {
+            cost = other + bits;
+            satd = other;
+            best.fill(v);
+        }
+    };
+    try_vector(field.skipped(x, y));
+    try_vector(predicted);
+    const auto try_block = [&](int bx, int by) {
+        if (by < 2 * rows_ && by >= 0 && bx >= 0 && bx < 2 * columns_) try_vector(field.block(bx, by).vector);
+    };
+    try_block(2 * x - 1, 2 * y);
+    try_block(2 * x, 2 * y - 1);
+    try_block(2 * x + 2, 2 * y);
+    try_block(2 * x, 2 * y + 2);
+    motion_[0][i] = best;
+    estimates_[0][i] = {satd, cost};
+}
+
+}  // namespace cudaenc::h264
