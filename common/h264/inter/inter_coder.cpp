@@ -8,13 +8,6 @@ namespace cudaenc::h264 {
 
 namespace {
 
-// Levels round up from five sixths on.
-constexpr Rounding kRoundingInter = {43, 43, 0};
-// Estimated bits of an 8x8 block that is coded, beside its levels.
-constexpr uint32_t kBlockBits = 4;
-// mb_skip_run, mb_type, sub_mb_type, eight components of mvd, coded_block_pattern, mb_qp_delta, at their most.
-constexpr uint32_t kMostHeaderBits = 33 + 5 + 4 + 8 * 27 + 11 + 12;
-
 struct Levels {
     uint32_t bits = 0, nonzero = 0, magnitude = 0;
 };
@@ -22,7 +15,7 @@ Levels sums_of(const int16_t *levels, int count) {
     Levels sums;
     for (int i = 0; i < count; i++) {
         const uint32_t level = static_cast<uint32_t>(levels[i] < 0 ? -levels[i] : levels[i]);
-        sums.bits += level ? level + 3 : 0;
+        sums.bits += inter_level_bits(level);
         sums.nonzero += level != 0;
         sums.magnitude += level;
     }
@@ -130,8 +123,8 @@ void InterCoder::code_chroma_blocks(const MacroblockSamples &source) {
     std::memcpy(chroma_.reconstruction, prediction_.chroma, sizeof chroma_.reconstruction);
 }
 
-InterCoder::Result InterCoder::code(const Place &place, const MacroblockSamples &source, const MacroblockMotion &motion,
-                                    Macroblock &macroblock, int16_t *levels, MacroblockSamples &reconstruction) {
+InterOutcome InterCoder::code(const Place &place, const MacroblockSamples &source, const MacroblockMotion &motion,
+                              Macroblock &macroblock, int16_t *levels, MacroblockSamples &reconstruction) {
     const int of_chroma = chroma_qp(place.qp, 8);
     luma_quantiser_ = &kQuantisers[static_cast<size_t>(place.qp)];
     chroma_quantiser_ = &kQuantisers[static_cast<size_t>(of_chroma)];
@@ -153,8 +146,7 @@ InterCoder::Result InterCoder::code(const Place &place, const MacroblockSamples 
     }
     code_chroma_blocks(source);
     const int pattern = best->pattern | chroma_.pattern << 4;
-    constexpr uint32_t kHeaderBits = 3;  // coded_block_pattern, mb_skip_run
-    const uint64_t coded = best->cost + chroma_.cost + lambda_ * (place.vector_bits + kHeaderBits);
+    const uint64_t coded = best->cost + chroma_.cost + lambda_ * (place.vector_bits + kInterHeaderBits);
     if (place.can_skip) {
         const uint64_t skipped = skip_cost(place, source);
         if (skipped <= coded) {
@@ -162,7 +154,7 @@ InterCoder::Result InterCoder::code(const Place &place, const MacroblockSamples 
             std::memset(levels, 0,
                         sizeof(int16_t) * 16 * static_cast<size_t>(blocks_per_macroblock(ChromaFormat::c420)));
             reconstruction = skipped_;
-            return {true, skipped};
+            return {skipped, true};
         }
     }
     macroblock.type =
@@ -175,7 +167,7 @@ InterCoder::Result InterCoder::code(const Place &place, const MacroblockSamples 
     std::memcpy(levels + 16 * kChromaAcBlock, chroma_.ac, sizeof chroma_.ac);
     std::memcpy(reconstruction.luma, best->reconstruction, sizeof reconstruction.luma);
     std::memcpy(reconstruction.chroma, chroma_.reconstruction, sizeof reconstruction.chroma);
-    return {false, exceeds_limits(macroblock, levels) ? kNotAllowed : coded};
+    return {exceeds_limits(macroblock, levels) ? kNotAllowed : coded, false};
 }
 
 uint64_t InterCoder::intra_cost(const CodedFormat &format, const MacroblockSamples &source, int qp, int drop_step,

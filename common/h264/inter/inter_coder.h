@@ -4,6 +4,7 @@
 #pragma once
 #include "../intra/macroblock_coder.h"
 #include "block_inter_cpu.h"
+#include "inter_costs.h"
 
 namespace cudaenc::h264 {
 
@@ -26,18 +27,13 @@ class InterCoder {
         bool can_skip;         // it is within range
         uint32_t vector_bits;  // of the macroblock's vectors
     };
-    struct Result {
-        bool skipped;   // the vector of P_Skip, and no levels
-        uint64_t cost;  // see coded_cost(); kNotAllowed: the levels may exceed the limits of a macroblock
-    };
-    static constexpr uint64_t kNotAllowed = UINT64_MAX;
-    // Of an intra macroblock, comparable with Result::cost.
+    // Of an intra macroblock, comparable with InterOutcome::cost.
     static uint64_t intra_cost(const CodedFormat &format, const MacroblockSamples &source, int qp, int drop_step,
                                const Macroblock &macroblock, const int16_t *levels,
                                const MacroblockSamples &reconstruction);
     // Writes type, transform and pattern of the macroblock, its levels and its reconstruction.
-    Result code(const Place &place, const MacroblockSamples &source, const MacroblockMotion &motion,
-                Macroblock &macroblock, int16_t *levels, MacroblockSamples &reconstruction);
+    InterOutcome code(const Place &place, const MacroblockSamples &source, const MacroblockMotion &motion,
+                      Macroblock &macroblock, int16_t *levels, MacroblockSamples &reconstruction);
 
   private:
     struct Luma {
@@ -54,7 +50,7 @@ class InterCoder {
         alignas(32) int16_t dc[16], ac[128];
         alignas(32) Sample reconstruction[2][64];
     };
-    uint64_t cost_of(uint64_t distortion, uint64_t bits) const { return (distortion << 8) + lambda_ * bits; }
+    uint64_t cost_of(uint64_t distortion, uint64_t bits) const { return h264::cost_of(lambda_, distortion, bits); }
     void predict(const Place &place, const MacroblockMotion &motion);
     uint64_t skip_cost(const Place &place, const MacroblockSamples &source);
     template <int Size>

@@ -233,9 +233,9 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
                                      .skipped = skipped,
                                      .can_skip = range_of(x, y, columns_, rows_, vertical_).has(skipped),
                                      .vector_bits = field.bits(x, y, motion) + shape_bits(motion.shape)};
-    const InterCoder::Result result = coder.code(place, source, motion, macroblocks_[i], levels_of(i), reconstruction);
+    const InterOutcome result = coder.code(place, source, motion, macroblocks_[i], levels_of(i), reconstruction);
     if (result.skipped) motion.fill(skipped);
-    const bool allowed = result.cost != InterCoder::kNotAllowed;
+    const bool allowed = result.cost != kNotAllowed;
     if (allowed && !maybe_intra_[i]) return put_samples(x, y, reconstruction);
     if (!maybe_intra_[i]) {
         uint32_t cost;

@@ -30,6 +30,11 @@ CUDAENC_HD constexpr uint32_t estimated_cost(uint32_t squared_error, uint32_t pr
     return 8 * squared_error + price * bits;
 }
 
+// Squared error and bits, in 2^-8.
+CUDAENC_HD constexpr uint64_t cost_of(uint64_t lambda, uint64_t squared_error, uint64_t bits) {
+    return (squared_error << 8) + lambda * bits;
+}
+
 // What estimates know of levels: their estimated_level_bits(), and how many are nonzero.
 struct LevelSums {
     uint32_t bits, nonzero;

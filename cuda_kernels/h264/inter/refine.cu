@@ -2,37 +2,18 @@
 // The refinement of motion: half the SATD of a macroblock by vectors in quarter samples. A warp owns a macroblock. It
 // tries eight vectors at once, four lanes each, a quarter of the macroblock a lane; or vectors of the quarters.
 #include "../intra/arithmetic.cuh"
+#include "quarter_samples.cuh"
 #include "refine_params.h"
 
 namespace cudaenc::h264 {
 
-constexpr uint32_t kNotAllowed = ~0u;
+constexpr uint32_t kNever = ~0u;
 
 DEVICE uint32_t word_of(Vector v) {
     return static_cast<uint32_t>(static_cast<uint16_t>(v.x)) | static_cast<uint32_t>(static_cast<uint16_t>(v.y)) << 16;
 }
 DEVICE Vector vector_of(uint32_t word) { return {static_cast<int16_t>(word), static_cast<int16_t>(word >> 16)}; }
 DEVICE Vector vector_of_lane(Vector v, int lane) { return vector_of(warp_shuffle(word_of(v), lane)); }
-
-// quarter_source() in a byte each: planes in two bits each, then x and y of both.
-CUDAENC_HD constexpr uint64_t packed_sources(int first) {
-    uint64_t packed = 0;
-    for (int i = 0; i < 8; i++) {
-        const QuarterSource s = quarter_source(first + i);
-        packed |= uint64_t{static_cast<unsigned>(s.plane[0] | s.plane[1] << 2 | s.x[0] << 4 | s.x[1] << 5 |
-                                                 s.y[0] << 6 | s.y[1] << 7)}
-                  << 8 * i;
-    }
-    return packed;
-}
-
-// Eight bytes of any alignment as two words. shift: of the address, in bits.
-DEVICE void load_eight(const uint8_t *aligned, uint32_t shift, uint32_t (&to)[2]) {
-    const uint32_t *words = reinterpret_cast<const uint32_t *>(aligned);
-    const uint32_t a = load_readonly(words), b = load_readonly(words + 1), c = load_readonly(words + 2);
-    to[0] = funnel_shift_right(a, b, shift);
-    to[1] = funnel_shift_right(b, c, shift);
-}
 
 // An 8x8 block of a lane, whose samples are pairs, see pair_of().
 struct PairedBlock {
@@ -54,38 +35,19 @@ struct PairedBlock {
     }
     // Half its SATD by a vector. x, y: its place.
     DEVICE_MEMBER uint32_t satd(const RefineArguments &p, int x, int y, Vector v) const {
-        constexpr uint64_t kSources[2] = {packed_sources(0), packed_sources(8)};
-        const int quarter = 4 * (v.y & 3) + (v.x & 3);
-        const uint32_t source = static_cast<uint32_t>((quarter & 8 ? kSources[1] : kSources[0]) >> 8 * (quarter & 7));
-        const int32_t stride = p.reference[kWhole].stride;
-        const auto first_of = [&](uint32_t plane, uint32_t dx, uint32_t dy) {
-            const uint8_t *whole = p.reference[kWhole].data, *right = p.reference[kRight].data,
-                          *below = p.reference[kBelow].data, *centre = p.reference[kCentre].data;
-            const uint8_t *data = plane & 2 ? (plane & 1 ? centre : below) : (plane & 1 ? right : whole);
-            return data + int64_t{y + (v.y >> 2) + static_cast<int>(dy & 1)} * stride + x + (v.x >> 2) +
-                   static_cast<int>(dx & 1);
-        };
-        static_assert(kRight == 1 && kBelow == 2 && kCentre == 3);
-        const uint8_t *a = first_of(source, source >> 4, source >> 6),
-                      *b = first_of(source >> 2, source >> 5, source >> 7);
-        const uint32_t a_bytes = static_cast<uint32_t>(reinterpret_cast<uint64_t>(a) & 3);
-        const uint32_t b_bytes = static_cast<uint32_t>(reinterpret_cast<uint64_t>(b) & 3);
-        a -= a_bytes;
-        b -= b_bytes;
+        const QuarterRows rows(p.reference, x, y, v);
         uint32_t sum = 0;
         CUDAENC_UNROLL
         for (int half = 0; half < 2; half++) {
             uint32_t d[2][4][2];  // of two 4x4 blocks
             CUDAENC_UNROLL
             for (int row = 0; row < 4; row++) {
-                uint32_t of_a[2], of_b[2];
-                load_eight(a + int64_t{4 * half + row} * stride, 8 * a_bytes, of_a);
-                load_eight(b + int64_t{4 * half + row} * stride, 8 * b_bytes, of_b);
+                uint32_t predicted[2];
+                rows.load(4 * half + row, predicted);
                 CUDAENC_UNROLL
                 for (int i = 0; i < 2; i++) {
-                    const uint32_t mean = (of_a[i] | of_b[i]) - ((of_a[i] ^ of_b[i]) >> 1 & 0x7F7F7F7F);
-                    d[i][row][0] = of[4 * half + row][2 * i] - low_pair(mean);
-                    d[i][row][1] = of[4 * half + row][2 * i + 1] - high_pair(mean);
+                    d[i][row][0] = of[4 * half + row][2 * i] - low_pair(predicted[i]);
+                    d[i][row][1] = of[4 * half + row][2 * i + 1] - high_pair(predicted[i]);
                 }
             }
             sum += half_satd(d[0]) + half_satd(d[1]);
@@ -105,7 +67,7 @@ struct BestMotion {
 DEVICE void try_vector(const RefineArguments &p, const PairedBlock &source, int x, int y, Vector v, bool allowed,
                        uint32_t bits_worth, BestMotion &best) {
     const uint32_t satd = source.satd(p, x, y, allowed ? v : Vector{});
-    const uint32_t sum = sum_of_lanes<3>(satd), cost = allowed ? sum + bits_worth : kNotAllowed;
+    const uint32_t sum = sum_of_lanes<3>(satd), cost = allowed ? sum + bits_worth : kNever;
     const uint32_t least = warp_min(cost);
     const int winner = find_first_set(warp_ballot(cost == least)) & ~3;
     const Vector of_winner = vector_of_lane(v, winner);
@@ -150,7 +112,7 @@ DEVICE void divide_macroblock(const RefineArguments &p, const RefinedMacroblock 
     const auto cost_of = [&](Vector v) {
         const bool allowed = m.range.has(v);
         const uint32_t satd = source.satd(p, m.quarter_x, m.quarter_y, allowed ? v : Vector{});
-        return allowed ? satd + worth(m.lambda, vector_bits(v, whole.v)) : kNotAllowed;
+        return allowed ? satd + worth(m.lambda, vector_bits(v, whole.v)) : kNever;
     };
     const Vector of_block = scaled(found.of_8x8[b], 4);
     const uint32_t cost_found = cost_of(of_block);
@@ -191,7 +153,7 @@ KERNEL(kRefineThreads, h264_refine, RefineParams)
     const FoundMotion &found = p.found[m.at];
     PairedBlock source;
     source.load(p.source, m.quarter_x, m.quarter_y);
-    BestMotion best{{}, kNotAllowed, 0};
+    BestMotion best{{}, kNever, 0};
     const auto take = [&](Vector v) {
         try_vector(p, source, m.quarter_x, m.quarter_y, v, m.range.has(v), worth(m.lambda, vector_bits(v, predicted)),
                    best);

@@ -88,9 +88,9 @@ DEVICE int32_t quantise(int32_t c, int32_t multiplier, int32_t rounding, int32_t
     return ((((c ^ sign) - sign) * multiplier + rounding) >> shift ^ sign) - sign;
 }
 // The product exceeds 32 bits.
-DEVICE int32_t quantise_dc(int32_t c, int32_t multiplier, int32_t shift) {
+DEVICE int32_t quantise_dc(int32_t c, int32_t multiplier, int32_t shift, int32_t rounding = kRounding.dc) {
     const int64_t magnitude = magnitude_of(c);
-    const int32_t level = static_cast<int32_t>((magnitude * multiplier + rounding_of(kRounding.dc, shift)) >> shift);
+    const int32_t level = static_cast<int32_t>((magnitude * multiplier + rounding_of(rounding, shift)) >> shift);
     return c < 0 ? -level : level;
 }
 // The sums of a few levels in a word: bits low, nonzero levels high. The bits of a line of levels are below 2^16.

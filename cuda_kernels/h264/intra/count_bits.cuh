@@ -57,7 +57,7 @@ DEVICE CountedBlock counted_chroma(const WavefrontArguments &p, const WavefrontS
 }
 
 // With a whole warp. The sum is of all lanes.
-DEVICE MostBits count_most(const WavefrontArguments &p, const CountedBlock &block) {
+DEVICE MostBits count_most(const CavlcTables &tables, const CountedBlock &block) {
     uint32_t nonzero = 0;
     bool too_large = false;
     CUDAENC_NO_UNROLL
@@ -68,7 +68,7 @@ DEVICE MostBits count_most(const WavefrontArguments &p, const CountedBlock &bloc
     }
     BitCounter counter;
     if (block.coded) {
-        code_block(p.tables->cavlc, BlockCode{block.tokens, block.zeros, block.count}, nonzero, block, 0, counter);
+        code_block(tables, BlockCode{block.tokens, block.zeros, block.count}, nonzero, block, 0, counter);
         counter.bits += block.nc_bits;
     }
     warp_sync();
@@ -83,14 +83,14 @@ DEVICE void count_decided(const WavefrontArguments &p, const Decision &decision,
         MostBits sum{0, false};
         CUDAENC_NO_UNROLL
         for (int component = 0; component < luma_components(F); component++) {
-            const MostBits own = count_most(p, counted_luma(p, s, decision, component));
+            const MostBits own = count_most(p.tables->cavlc, counted_luma(p, s, decision, component));
             sum = {sum.bits + own.bits, sum.too_large || own.too_large};
         }
         if (lane_id() == 0) s.most_bits[0] = sum;
     }
     if constexpr (chroma_blocks(F) > 0)
         if (warp == chroma_warp) {
-            const MostBits own = count_most(p, counted_chroma(p, s));
+            const MostBits own = count_most(p.tables->cavlc, counted_chroma(p, s));
             if (lane_id() == 0) s.most_bits[1] = own;
         }
     block_sync();

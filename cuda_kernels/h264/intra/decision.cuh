@@ -13,10 +13,6 @@ struct Decision {
     uint32_t header;  // bits up to residual()
 };
 
-DEVICE uint64_t cost_of(uint64_t lambda, uint64_t distortion, uint64_t bits) {
-    return (distortion << 8) + lambda * bits;
-}
-
 template <bool Only8x8, ChromaFormat F>
 DEVICE Decision decide(const WavefrontArguments &p, const Place &place, const WavefrontState<F> &s) {
     constexpr bool has_chroma = chroma_blocks(F) > 0;

@@ -23,6 +23,9 @@ struct IntraBuffers {
     DeviceArray<int8_t> qps;  // QPY of each macroblock, with adaptive quantisation
 };
 
+// Tables of a format's kernels: one element.
+std::vector<WavefrontTables> make_wavefront_tables(ChromaFormat format);
+
 // Formats are plain(), or those of AVC-Intra: 4:2:2 with only_8x8, slices of a row of macroblocks or more.
 class DeviceIntraCoder {
   public:

@@ -17,14 +17,15 @@ template <int N>
 DEVICE void forward_lines(int32_t (&v)[N]) {
     both_ways(v, [](auto &line) __attribute__((always_inline)) { forward_transform(line); });
 }
-// Row `row` of coefficients to levels.
+// Row `row` of coefficients to levels. dc, ac: see Rounding.
 template <int N>
-DEVICE void quantise_line(int32_t (&v)[N], const int32_t *multipliers, int32_t shift, int row) {
+DEVICE void quantise_line(int32_t (&v)[N], const int32_t *multipliers, int32_t shift, int row,
+                          int32_t dc = kRounding.dc, int32_t ac = kRounding.ac) {
     int32_t multiplier[N];
     load_row(multipliers, row, multiplier);
     CUDAENC_UNROLL
     for (int i = 0; i < N; i++) {
-        const int32_t fraction = row == 0 && i == 0 ? kRounding.dc : kRounding.ac;
+        const int32_t fraction = row == 0 && i == 0 ? dc : ac;
         v[i] = quantise(v[i], multiplier[i], rounding_of(fraction, shift), shift);
     }
 }

@@ -63,12 +63,13 @@ struct AcColumn {
 
     // To row `column` of levels, in v and in memory, without that of DC; to its coefficient. Returns packed_level() of
     // all.
-    DEVICE_MEMBER uint32_t code(const Quantiser &quantiser, int32_t (&v)[4], int32_t &dc, int16_t *levels) const {
+    DEVICE_MEMBER uint32_t code(const Quantiser &quantiser, int32_t (&v)[4], int32_t &dc, int16_t *levels,
+                                int32_t rounding = kRounding.ac) const {
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) v[i] = sample(i) - predict(x, y + i);
         forward_lines(v);
         if (column == 0) dc = v[0];
-        quantise_line(v, quantiser.multiplier_4x4, quantiser.shift_4x4, column);
+        quantise_line(v, quantiser.multiplier_4x4, quantiser.shift_4x4, column, rounding, rounding);
         if (column == 0) v[0] = 0;
         LevelLine<4> line;
         line.pack(v);

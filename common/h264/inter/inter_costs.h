@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the coders of inter macroblocks decide by, the same on host and device.
+#pragma once
+#include "../intra/decisions.h"
+
+namespace cudaenc::h264 {
+
+// Levels round up from five sixths on.
+inline constexpr Rounding kRoundingInter = {43, 43, 0};
+// Estimated bits of a level; of an 8x8 block that is coded, or of chroma, beside its levels; of coded_block_pattern and
+// mb_skip_run.
+CUDAENC_HD constexpr uint32_t inter_level_bits(uint32_t magnitude) { return magnitude ? magnitude + 3 : 0; }
+inline constexpr uint32_t kBlockBits = 4, kInterHeaderBits = 3;
+// mb_skip_run, mb_type, sub_mb_type, eight components of mvd, coded_block_pattern, mb_qp_delta, at their most.
+inline constexpr uint32_t kMostHeaderBits = 33 + 5 + 4 + 8 * 27 + 11 + 12;
+
+// A macroblock as inter. cost: kNotAllowed: the levels may exceed the limits of a macroblock; skipped: it has the
+// vector of P_Skip, and no levels.
+inline constexpr uint64_t kNotAllowed = UINT64_MAX;
+struct InterOutcome {
+    uint64_t cost;
+    bool skipped;
+};
+
+}  // namespace cudaenc::h264
