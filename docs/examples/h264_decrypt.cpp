@@ -6,10 +6,7 @@
 //   h264_decrypt KEY_IN_HEX IN OUT IV_IN_HEX [PARTS]   PARTS: of encrypt_parts, 1 places, 2 modes, 3 both
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <iterator>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +17,10 @@ extern "C" {
 }
 
 #include "../../common/h264/syntax/scramble.h"
-#include "../../common/h264/syntax/slice_cpu.h"
-#include "../../fate_tests/check/h264_parser.h"
+#include "h264_rewrite.h"
 
 using namespace cudaenc;
-using namespace cudaenc::testing;
+using namespace cudaenc::examples;
 
 namespace {
 
@@ -63,65 +59,33 @@ class Keystream {
     uint64_t high_, low_;
 };
 
-// A picture's slices, read, and written with the flips of its number: what was flipped twice is as it was.
+// The flips of a picture by its number: what was flipped twice is as it was.
 class Decrypter {
   public:
     Decrypter(const std::vector<uint8_t> &key, const std::vector<uint8_t> &iv, uint32_t parts)
-        : keystream_(key, iv), parts_(parts), pool_(1) {}
-
-    void begin(const ParsedSps &sps, const ParsedPps &pps) {
-        const int chroma = has_chroma_format(sps.profile_idc) ? sps.chroma_format_idc : 1;
-        format_ = {static_cast<h264::ChromaFormat>(chroma),
-                   pps.transform_8x8_mode,
-                   sps.luma_depth,
-                   sps.chroma_depth,
-                   sps.width,
-                   sps.height};
-        picture_.emplace(format_.chroma, sps.luma_depth, sps.chroma_depth, pps.transform_8x8_mode, sps.width,
-                         sps.height);
-        slices_.clear();
-        headers_.clear();
-    }
-    void add_slice(BitReader &in, const ParsedSliceHeader &h) {
-        const size_t before = picture_->macroblock_bits.size();
-        picture_->parse_slice(in, h.first_macroblock);
-        slices_.push_back({h.first_macroblock, static_cast<uint32_t>(picture_->macroblock_bits.size() - before)});
-        headers_.push_back(
-            h264::make_slice_header({h.first_macroblock, static_cast<int>(h.idr_pic_id), h.qp_delta,
-                                     h.disable_deblocking_filter_idc, h.alpha_c0_offset_div2, h.beta_offset_div2}));
-    }
-    bool complete() const { return picture_ && picture_->macroblock_bits.size() == picture_->macroblocks.size(); }
-    std::vector<uint8_t> end() {
-        const size_t macroblocks = picture_->macroblocks.size();
-        std::vector<uint16_t> flips = keystream_.words(
-            number_++, h264::block_words(macroblocks, format_.chroma) + h264::kModeWords * macroblocks);
+        : keystream_(key, iv), parts_(parts) {}
+    std::vector<uint16_t> operator()(const h264::CodedFormat &format, ParsedPicture &picture) {
+        const size_t macroblocks = picture.macroblocks.size();
+        std::vector<uint16_t> flips =
+            keystream_.words(number_++, h264::block_words(macroblocks, format.chroma) + h264::kModeWords * macroblocks);
         // Levels move back, with the bits that turn their signs.
         const std::vector<uint16_t> words = flips;
-        const h264::ScrambledPicture scrambled{format_, parts_, picture_->macroblocks.data(), picture_->levels.data(),
+        const h264::ScrambledPicture scrambled{format, parts_, picture.macroblocks.data(), picture.levels.data(),
                                                words.data()};
-        const size_t blocks = picture_->levels.size() / 16 / macroblocks;
+        const size_t blocks = picture.levels.size() / 16 / macroblocks;
         for (size_t address = 0; address < macroblocks; address++)
             h264::scramble(scrambled, static_cast<uint32_t>(address), [&](int block, int bit, h264::LevelMove move) {
                 uint16_t &word = flips[address * blocks + static_cast<size_t>(block)];
                 const int from = move.from + bit, to = move.to + bit;
                 if ((word >> from ^ word >> to) & 1) word = static_cast<uint16_t>(word ^ 1u << from ^ 1u << to);
             });
-        h264::SliceCoder coder(format_, slices_);
-        const auto bytes =
-            coder.code(pool_, {picture_->macroblocks.data(), picture_->levels.data(), flips.data()}, headers_.data());
-        picture_.reset();
-        return {bytes.begin(), bytes.end()};
+        return flips;
     }
 
   private:
     Keystream keystream_;
     const uint32_t parts_;
-    ThreadPool pool_;
     uint64_t number_ = 0;
-    h264::CodedFormat format_{};
-    std::optional<ParsedPicture> picture_;
-    std::vector<h264::Slice> slices_;
-    std::vector<h264::SliceHeaderBits> headers_;
 };
 
 }  // namespace
@@ -134,36 +98,12 @@ int main(int argc, char **argv) {
         std::fprintf(stderr, "usage: h264_decrypt KEY_IN_HEX IN OUT IV_IN_HEX [PARTS]\n");
         return 2;
     }
-    std::ifstream in(argv[2], std::ios::binary);
     std::ofstream out(argv[3], std::ios::binary);
-    const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    const auto put = [&](const std::vector<uint8_t> &b) {
-        out.write(reinterpret_cast<const char *>(b.data()), static_cast<std::streamsize>(b.size()));
-    };
     try {
         Decrypter decrypter(key, iv, parts);
-        ParsedSps sps{};
-        ParsedPps pps{};
-        // NAL units begin with start codes of 4 bytes, which nothing in them looks like.
-        const std::vector<Nal> nals = split_stream(bytes);
-        size_t begin = 0;
-        for (const Nal &nal : nals) {
-            size_t end = begin + 4;
-            while (end < bytes.size() && (end + 4 > bytes.size() || std::memcmp(&bytes[end], "\0\0\0\1", 4))) end++;
-            if (nal.type == 7) sps = parse_sps(nal);
-            if (nal.type == 8) pps = parse_pps(nal);
-            if (nal.type == 5) {
-                BitReader reader(nal.rbsp);
-                const ParsedSliceHeader header = parse_slice_header(reader);
-                if (header.first_macroblock == 0) decrypter.begin(sps, pps);
-                decrypter.add_slice(reader, header);
-                if (decrypter.complete()) put(decrypter.end());
-            } else {
-                put({bytes.begin() + static_cast<std::ptrdiff_t>(begin),
-                     bytes.begin() + static_cast<std::ptrdiff_t>(end)});
-            }
-            begin = end;
-        }
+        const std::vector<uint8_t> restored = rewrite_stream(
+            read_file(argv[2]), [&](const auto &format, auto &picture) { return decrypter(format, picture); });
+        out.write(reinterpret_cast<const char *>(restored.data()), static_cast<std::streamsize>(restored.size()));
     } catch (const std::exception &e) {
         std::fprintf(stderr, "%s: %s\n", argv[2], e.what());
         return 1;

@@ -177,6 +177,26 @@ for options in "-qp 20" "-qp 20 -slices 3 -pix_fmt yuv422p10" "-qp 0 -pix_fmt yu
     done
 done
 
+# ---- Hiding: a file in the signs of trailing ones comes back, and the stream keeps its bits.
+# shellcheck disable=SC2046 # words
+${CXX:-g++} -std=c++20 -o "$work/hide" "$here/../../docs/examples/h264_hide.cpp" $(pkg-config --static --cflags --libs libcudaenc)
+head -c 5 "$work/decrypt" >"$work/hidden"
+for options in "" "-pix_fmt yuv422p10" "-pix_fmt yuv444p -qp 30"; do
+    source=(-f lavfi -i "testsrc2=s=352x288:r=25,noise=alls=20" -frames:v 2 -pix_fmt yuv420p "${encode[@]}" -qp 20)
+    # shellcheck disable=SC2086 # words
+    ffmpeg "${source[@]}" $options "$work/clear.h264"
+    for every in 1 3; do
+        message=
+        "$work/hide" hide "$work/clear.h264" "$work/hides.h264" "$work/hidden" $every >/dev/null || message+=" not hidden"
+        "$work/hide" read "$work/hides.h264" "$work/read" $every || true
+        cmp -s "$work/hidden" "$work/read" || message+=" not read"
+        cmp -s "$work/clear.h264" "$work/hides.h264" && message+=" as it was"
+        message+=$(check "$work/hides.h264")
+        result "hiding, one of $every, $options" "$message"
+    done
+done
+result "hiding, too large a file" "$("$work/hide" hide "$work/clear.h264" "$work/hides.h264" "$work/hide" 2>&1 | grep -q 'the stream room for' || echo "is not refused")"
+
 # ---- FFmpeg's own options
 md5() { ffmpeg -f lavfi -i testsrc2=s=204x118:r=25,crop=203:117:exact=1 -frames:v 3 -pix_fmt yuv420p "${encode[@]}" "$@" -f md5 -; }
 result "-q:v" "$([ "$(md5 -q:v 30)" = "$(md5 -qp 30)" ] || echo "is not the QP")"
