@@ -68,7 +68,6 @@ KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)
     warp_sync();
     const uint32_t block = block_of_warp();
     if (block >= p.t1.count) return;
-    const CodeBlock &b = p.t1.blocks[block];
     const OneTile tile{nullptr};
     RawSegments<OneTile> segments{tile, words, raw_place(p.t1, block, {p.style, false})};
     uint32_t *ends = p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes;

@@ -328,7 +328,7 @@ struct HtBlock {
             code_pairs([this](uint32_t number, const PairPlace &) { return kept_pairs()[number]; });
         else
             with_samples([this](const auto &samples) {
-                code_pairs([&samples](uint32_t, const PairPlace &at) { return samples.pair(at.column, at.row); });
+                this->code_pairs([&samples](uint32_t, const PairPlace &at) { return samples.pair(at.column, at.row); });
             });
     }
     // pair_of(number, place): a pair of the list.
