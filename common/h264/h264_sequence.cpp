@@ -60,6 +60,7 @@ std::optional<PooledBuffer> SequencePipeline::complete(int slot) {
     try {
         return code(slot);
     } catch (...) {
+        planner_.settle(pictures_[static_cast<size_t>(slot)]);
         sequence_.forget();
         throw;
     }
@@ -69,17 +70,16 @@ PooledBuffer SequencePipeline::code(int slot) {
     Picture &picture = pictures_[static_cast<size_t>(slot)];
     const bool predicted = sequence_.has_reference() && since_idr_ < p_.gop_size;
     if (!predicted) since_idr_ = 0;
-    planner_.plan(picture);
-    if (predicted) {
+    picture.key = !predicted;
+    if (predicted)
         packet_writer_.make_predicted(picture, since_idr_);
-    } else {
+    else
         picture.header.idr_pic_id = idr_pic_id_;
-        // What is coded well here is predicted well for long.
-        picture.qp = std::max(picture.qp - kIdrQpOffset, std::min(picture.qp, 0));
-    }
+    planner_.plan(picture);
     encode(picture);
+    if (!p_.rate.constant()) settle_qp(picture);
     std::span<const uint8_t> slices;
-    for (bool counted = false;; counted = true) {
+    for (bool counted = !p_.rate.constant();; counted = true) {
         slices = slice_coder_.code(pool(), {macroblocks_.data(), levels_.data(), nullptr, predicted},
                                    picture.headers.data());
         if (!encode_again(picture, slices.size(), counted)) break;
@@ -92,6 +92,17 @@ PooledBuffer SequencePipeline::code(int slot) {
     if (!predicted) idr_pic_id_ ^= 1;
     since_idr_++;
     return packet;
+}
+
+void SequencePipeline::settle_qp(Picture &picture) {
+    planner_.begin(picture);
+    while (recode(picture)) encode(picture);
+    planner_.settle(picture);
+}
+
+bool SequencePipeline::recode(Picture &picture) {
+    sequence_.count();
+    return planner_.recode(picture, packet_writer_.estimate(picture, sequence_.bits()));
 }
 
 void SequencePipeline::encode(Picture &picture) {
@@ -108,11 +119,7 @@ bool SequencePipeline::encode_again(Picture &picture, uint64_t slice_bytes, bool
     if (!counted) {
         if (planner_.fits(picture, size)) return false;
         const int qp = picture.qp;
-        const auto recode = [&] {
-            sequence_.count();
-            return planner_.recode(picture, packet_writer_.estimate(picture, sequence_.bits()));
-        };
-        while (recode()) encode(picture);
+        while (recode(picture)) encode(picture);
         if (picture.qp != qp) return true;
     }
     if (!planner_.too_large(picture, size)) return false;

@@ -36,6 +36,8 @@ class SequencePipeline : public CpuEncoder {
   private:
     PooledBuffer code(int slot);
     void encode(Picture &picture);
+    void settle_qp(Picture &picture);
+    bool recode(Picture &picture);
     bool encode_again(Picture &picture, uint64_t slice_bytes, bool counted);
 
     PacketWriter packet_writer_;

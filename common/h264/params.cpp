@@ -227,9 +227,7 @@ void check_gop(const CudaencH264Options &o, const Profile &profile, ChromaFormat
             format_string("profile %s, which is all intra: it goes with baseline, main and high", profile.name));
     if (o.effort != kAllTypes) refuse_with(format_string("effort %d: it goes with 0", o.effort));
     if (o.slices > 1) refuse_with(format_string("slices %d: P pictures have 1", o.slices));
-    if (o.rate_control == CUDAENC_H264_BIT_RATE)
-        refuse_with("rate control by bit rate: P pictures have a constant QP or quality");
-    if (o.max_rate || o.buffer_size) refuse_with("max_rate and buffer_size: P pictures have a constant QP or quality");
+    if (o.hrd) refuse_with("hrd 1: every picture would begin a buffering period");
     if (o.keystream) refuse_with("encryption: vectors would show what moves. Give gop_size 1");
 }
 
@@ -397,7 +395,9 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.effort = o.effort;
     p.avc_intra_class = o.avc_intra_class;
     p.avc_intra_flavor = o.avc_intra_flavor;
-    p.rate.delay = p.effort == kAllTypes ? kRateDelay : 1;
+    p.rate.delay = p.effort == kAllTypes && o.gop_size == 1 ? kRateDelay : 1;
+    p.rate.predicted = o.gop_size > 1;
+    p.rate.key_offset = o.gop_size > 1 ? std::min(kIdrQpOffset, std::max(o.qp, 0)) : 0;
     p.rate.level_idc = p.warning.empty() ? level.idc : 0;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
     p.gop_size = o.gop_size;

@@ -85,6 +85,13 @@ inline CudaencH264Options random_h264_options(Random &random, const CudaencForma
             for (size_t i = 0; i < size; i++)
                 bytes[i] = static_cast<uint8_t>((picture + 3) * (i + 5) * 0x9E3779B1 >> 16);
         };
+    if (is_420 && depth == 8 && random.one_in(3)) {  // P pictures
+        o.gop_size = random.between(2, 12);
+        o.effort = o.hrd = 0;
+        o.slices = std::min(o.slices, 1);
+        o.keystream = nullptr;
+        if (o.profile > CUDAENC_H264_HIGH) o.profile = CUDAENC_H264_AUTO_PROFILE;
+    }
     if (o.keystream) o.encrypt_parts = random.between(0, 3);
     return o;
 }
@@ -95,12 +102,13 @@ inline std::string describe_h264(const CudaencConfig &config) {
     return format_string(
         "%dx%d, %d components in %d planes, Cb 2^%d, 2^%d, depth %d; profile %d, level %d, slices %d, rate_control %d, "
         "qp %d, aq %d, effort %d, bit_rate %lld, max_rate %lld, buffer_size %lld, cbr %d, hrd %d, qp_min %d, qp_max "
-        "%d, deblock %d, aud %d, repeat_headers %d, timecodes %d, %d/%d frames/s, keystream %d, encrypt_parts %d",
+        "%d, deblock %d, aud %d, repeat_headers %d, timecodes %d, %d/%d frames/s, keystream %d, encrypt_parts %d, "
+        "gop_size %d",
         f.width, f.height, f.components, f.planes, f.component[1].log2_subsample_x, f.component[1].log2_subsample_y,
         f.component[0].depth, o.profile, o.level, o.slices, o.rate_control, o.qp, o.aq, o.effort,
         static_cast<long long>(o.bit_rate), static_cast<long long>(o.max_rate), static_cast<long long>(o.buffer_size),
         o.cbr, o.hrd, o.qp_min, o.qp_max, o.deblock, o.aud, o.repeat_headers, o.timecodes, o.frame_rate_num,
-        o.frame_rate_den, o.keystream != nullptr, o.encrypt_parts);
+        o.frame_rate_den, o.keystream != nullptr, o.encrypt_parts, o.gop_size);
 }
 
 }  // namespace cudaenc::testing

@@ -23,7 +23,7 @@ bool QpPlanner::must_wait(const PlannedPicture &picture) const {
 }
 
 void QpPlanner::plan(PlannedPicture &picture) {
-    picture.qp = target_.qp;
+    picture.qp = target_.qp - (picture.key ? target_.key_offset : 0);
     if (target_.constant()) return begin(picture);
     unsettled_.push_back(&picture);
     const uint64_t least = picture.number - std::min(picture.number, target_.delay);
@@ -39,14 +39,14 @@ void QpPlanner::plan(PlannedPicture &picture) {
         rate.assume(between.qp);
     }
     rate.skip(picture.skipped);
-    picture.qp = rate.begin();
+    picture.qp = rate.begin(picture.key);
     planned_.push_back({picture.number, picture.skipped, picture.qp});
 }
 
 void QpPlanner::begin(PlannedPicture &picture) const {
     picture.rate.emplace(*rate_);
     picture.rate->skip(picture.skipped);
-    picture.rate->begin();
+    picture.rate->begin(picture.key);
 }
 
 bool QpPlanner::is_settled(const PlannedPicture &picture) const {

@@ -16,6 +16,7 @@ struct PlannedPicture {
     int slot;
     uint64_t number;   // of the stream's pictures
     uint64_t skipped;  // frames that are left out before it
+    bool key = true;   // it is not predicted
     int qp;
     std::optional<RateControl> rate;  // from begin() on
     std::string missed;               // a target that it misses, see CudaencBuffer

@@ -28,6 +28,8 @@ struct RateTarget {
     int level_idc;                     // of these limits; 0: the user has been warned of them
     int64_t level_rate, level_buffer;  // bits/s and bits that the level has; 0: a buffer or limits see to it
     uint64_t delay;                    // see QpPlanner::plan(); at least 1
+    bool predicted;                    // pictures between key pictures are predicted, and have far fewer bytes
+    int key_offset;                    // so much less QP do key pictures have
     // Pictures do not depend on those before.
     bool constant() const { return !bit_rate && !buffer_size && !picture_bytes; }
 };
@@ -54,8 +56,13 @@ class RateControl {
         interval_ += ((frames + 1) * kOne - interval_) / intervals_;
     }
 
-    // The QP to try for the next picture.
-    int begin() {
+    // The QP to try for the next picture. key: it is not predicted.
+    int begin(bool key = true) {
+        key_ = key;
+        if (t_.predicted && !first_) {
+            last_qp_ = last_of_kind_[key].qp;
+            last_bytes_ = last_of_kind_[key].bytes;
+        }
         most_ = first_ ? t_.most_first : t_.most;
         if (t_.buffer_size) most_ = std::min(most_, to_bytes(fullness_));
         if (t_.level_buffer) most_ = std::min(most_, to_bytes(level_fullness_));
@@ -64,11 +71,11 @@ class RateControl {
         tries_ = 0;
         if (t_.constant()) {
             most_wanted_ = most_;
-            return t_.qp;
+            return t_.qp - offset();
         }
         set_wanted();
-        if (first_) return clamp_qp(t_.qp);
-        int qp = t_.bit_rate ? average_qp() : t_.qp;
+        if (first_) return clamp_qp(t_.qp - offset());
+        int qp = (t_.bit_rate ? average_qp() : t_.qp) - offset();
         const uint64_t bytes = scaled(last_bytes_, last_qp_ - qp);
         const uint64_t wanted = std::clamp(bytes, least_wanted_, most_wanted_);
         // The last picture's QP, where it gives a size within a tenth of the wanted one.
@@ -99,7 +106,8 @@ class RateControl {
         if (t_.constant() || tries_ > (t_.picture_bytes ? 4 : 2)) return false;
         uint64_t low = least_wanted_, high = most_wanted_;
         // The first picture's QP is a guess: it is to have the average size.
-        if (first_ && t_.bit_rate) low = high = std::clamp(to_bytes(mean_per_picture()), low, high);
+        if (first_ && t_.bit_rate)
+            low = high = std::clamp(to_bytes(scaled(mean_per_picture(), t_.predicted ? kFirstSixths : 0)), low, high);
         const int better = std::max(clamp_qp(qp_for(qp, bytes, std::clamp(bytes, low, high))), lowest_failed_ + 1);
         if (better == qp || (qp > kMaxQp && bytes > high)) return false;
         if (!t_.picture_bytes && bytes * 5 <= high * 6 && bytes * 6 >= low * 5) return false;
@@ -116,9 +124,11 @@ class RateControl {
 
     // The picture that was begun has so many bytes at most, and likely_bytes. Returns how many are filled up after it.
     uint64_t end(int qp, uint64_t bytes, uint64_t likely_bytes) {
-        first_ = false;
         last_qp_ = qp;
         last_bytes_ = std::max<uint64_t>(bytes, 1);
+        last_of_kind_[key_] = {last_qp_, last_bytes_};
+        if (first_) last_of_kind_[!key_] = {last_qp_, std::max<uint64_t>(last_bytes_ / 4, 1)};  // a guess
+        first_ = false;
         if (t_.constant() || t_.picture_bytes) return 0;
         const Bits byte = 8 * kClock * t_.rate_num;
         uint64_t filler = 0;
@@ -136,7 +146,7 @@ class RateControl {
         debt_ = std::clamp(debt_ + (likely_bytes + filler) * byte - mean_per_frame(),
                            -kCreditFrames * mean_per_picture(), 20 * kDebtFrames * mean_per_picture());
         // What pictures would have at QP 0, on average.
-        const Bits complexity = Bits{scaled(last_bytes_, qp + 24)};
+        const Bits complexity = Bits{scaled(last_bytes_, qp + offset() + 24)};
         complexity_ += ((complexity << 16) - complexity_) / ++pictures_;
         pictures_ = std::min(pictures_, kWindow);
         return filler;
@@ -156,7 +166,10 @@ class RateControl {
     static constexpr Bits kOne = 1 << 16;
     // Frames of debt that halve what pictures may have; frames that the average QP is of, and the average interval.
     // Bits that dark or flat pictures leave are kept for kCreditFrames.
+    static constexpr int kFirstSixths = 12;  // a first picture that others refer to: four times the average
     static constexpr int kDebtFrames = 8, kCreditFrames = 240, kWindow = 128, kIntervals = 16;
+
+    int offset() const { return key_ ? t_.key_offset : 0; }
 
     // Sizes of the next picture that are welcome.
     void set_wanted() {
@@ -165,8 +178,8 @@ class RateControl {
             // From half to twice the average, so that scenes share a QP; less where too much was spent.
             const Bits mean = mean_per_picture();
             const int sixths = static_cast<int>(std::clamp<Bits>(6 * debt_ / (kDebtFrames * mean), -18, 18));
-            least = scaled(mean, -6 - sixths);
-            most = scaled(mean, 6 - sixths);
+            least = scaled(mean, (t_.predicted && !key_ ? -30 : -6) - sixths);
+            most = scaled(mean, (!t_.predicted ? 6 : key_ ? 24 : 9) - sixths);
         }
         most_beyond_ = most_;
         most_on_average_ = std::clamp<uint64_t>(to_bytes(most), 1, most_);
@@ -176,7 +189,8 @@ class RateControl {
             const Bits in = max_per_picture();
             const Bits usual = std::max(size_ / 2, size_ / 10 * 9 - 6 * in);
             const Bits rest = std::max({std::min(in, size_ / 2), size_ / 8, usual + std::min<Bits>(debt_, 0)});
-            const Bits above = fullness_ - rest, frames = std::clamp<Bits>(size_ / in / 2, 1, 8);
+            const Bits above = fullness_ - rest;
+            const Bits frames = t_.predicted && key_ ? 1 : std::clamp<Bits>(size_ / in / 2, 1, 8);
             most = std::min({most, std::max(in + above / frames, in / 4 * 3), fullness_ / 16 * 15});
             most_beyond_ = std::clamp<uint64_t>(to_bytes(most + std::max<Bits>(above, 0) / 2), 1, most_);
             if (t_.max_rate / 17 * 16 < t_.bit_rate)
@@ -233,7 +247,12 @@ class RateControl {
     Bits fullness_ = 0;                         // of the decoder's buffer when the next picture leaves it
     Bits level_size_ = 0, level_fullness_ = 0;  // the same of the level's, where there is no other one
     Bits debt_ = 0;                             // what pictures have more than bit_rate gives
-    bool first_ = true;
+    bool first_ = true, key_ = true;
+    struct Last {
+        int qp;
+        uint64_t bytes;
+    };
+    Last last_of_kind_[2]{};  // of predicted and of key pictures, where there are both
     int last_qp_;
     uint64_t last_bytes_ = 1;
     Bits complexity_ = 0;
