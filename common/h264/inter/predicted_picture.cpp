@@ -9,6 +9,7 @@
 #include "../intra/adaptive_qp.h"
 #include "../intra/rank_cpu.h"
 #include "../syntax/slice_cpu.h"
+#include "finish.h"
 
 namespace cudaenc::h264 {
 
@@ -253,23 +254,7 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
 
 // Differences of vectors, now that all are known.
 void PredictedPictureCoder::finish_motion(int x, int y) {
-    const size_t i = index_of(x, y);
-    Macroblock &m = macroblocks_[i];
-    m.qp_delta = 0;
-    m.first_in_slice = i == 0;
-    m.slice = 0;
-    const MacroblockMotion &motion = motion_[i];
-    if (!motion.inter) return;
-    const MotionField field{motion_.data(), columns_};
-    if (motion.shape == Shape::p16x16 && !m.coded_block_pattern && motion.vectors[0] == field.skipped(x, y)) {
-        m.type = MacroblockType::skip;
-        return;
-    }
-    for (int part = 0; part < parts_of(motion.shape); part++) {
-        const Vector v = motion.vectors[first_block_of(motion.shape, part)];
-        const Vector predicted = field.predicted(x, y, motion.shape, part);
-        m.mvd[part] = {static_cast<int16_t>(v.x - predicted.x), static_cast<int16_t>(v.y - predicted.y)};
-    }
+    finish_macroblock({motion_.data(), columns_}, x, y, macroblocks_[index_of(x, y)]);
 }
 
 void PredictedPictureCoder::write_qp_deltas() {

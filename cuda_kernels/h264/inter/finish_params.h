@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of finish.cu.
+#pragma once
+#include "../../../common/h264/deblock.h"
+#include "../../../common/h264/inter/finish.h"
+#include "../../../common/kernel_name.h"
+
+namespace cudaenc::h264 {
+
+constexpr int kFinishThreads = 128;
+// P_Skip and mvd. Grid: a thread a macroblock, in thread-blocks of kFinishThreads.
+struct FinishMotionParams {
+    static constexpr KernelName kernel{"h264/inter/finish", "h264_finish_motion"};
+    int32_t columns, rows;  // macroblocks
+    const MacroblockMotion *motion;
+    Macroblock *macroblocks;
+};
+// QPY as decoders have it: macroblocks without mb_qp_delta have that of the one before in the slice. Grid: likewise.
+struct DecodedQpsParams {
+    static constexpr KernelName kernel{"h264/inter/finish", "h264_decoded_qps"};
+    int32_t count, slice_qp;
+    const Macroblock *macroblocks;  // of one slice
+    const int8_t *qps;              // that were coded with
+    int8_t *decoded;
+};
+// What the deblocking filter has to know. Grid: a warp a macroblock, in thread-blocks of kFinishThreads.
+struct DeblockInputParams {
+    static constexpr KernelName kernel{"h264/inter/finish", "h264_deblock_input"};
+    int32_t count, levels_each;  // levels of a macroblock
+    const Macroblock *macroblocks;
+    const MacroblockMotion *motion;
+    const int16_t *levels;
+    const int8_t *decoded_qps;
+    DeblockMacroblock *to;
+    DeblockVector *vectors;
+};
+
+}  // namespace cudaenc::h264
