@@ -378,7 +378,8 @@ typedef struct CudaencH264Options {
     int avc_intra_flavor;       /**< Whose AVC-Intra; CudaencAvcIntraFlavor, default 0 */
     int gop_size; /**< Pictures from an IDR picture to the next, P pictures between them; 1: all are IDR; 1..1000000,
                      default 1 */
-    int encrypt_parts; /**< What a key turns beside signs, any combination; CudaencH264EncryptedParts, default 0 */
+    int encrypt_parts; /**< What a key turns beside signs, any combination; sum of CudaencH264EncryptedParts, default 0
+                        */
 } CudaencH264Options;
 /** As cudaenc_j2k_init(). */
 int cudaenc_h264_init(CudaencH264Options *options, size_t size);
@@ -668,18 +669,19 @@ int cudaenc_decoder_stage_times(const CudaencDecoder *decoder, CudaencStageTime 
 /* ---- CAVLC of other formats
  *
  * The entropy coder of H.264 (ITU-T H.264, 9.2) for quantised coefficients of another format: a plane of 4x4 blocks
- * becomes bits, each block as residual_block_cavlc() has it (7.3.5.3.2). The nC of a block is that of 9.2.1, of its
- * neighbours to the left and above in the plane. A coder is used by one thread at a time. */
+ * becomes bits, each block as residual_block_cavlc() has it (7.3.5.3.2). A block's coefficients come row by row, and
+ * the library takes them in zigzag order (6.4.3), or in the order of the scan. There are at most 2^26 blocks. The nC of
+ * a block is that of 9.2.1, of its neighbours to the left and above in the plane. A coder is used by one thread at a
+ * time. */
 
 typedef struct CudaencCavlcConfig {
     size_t struct_size; /**< the caller's sizeof(CudaencCavlcConfig), set by cudaenc_cavlc_defaults() */
     const char *device; /**< Where to code: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
     int device_memory;  /**< 1: coefficients, bytes and lengths are in CUDA device memory of cuda_context */
     void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names */
-    int columns;        /**< Blocks in a row; 1..65536, default 1; columns * rows is at most 2^26 */
+    int columns;        /**< Blocks in a row; 1..65536, default 1 */
     int rows;           /**< Rows of blocks; 1..65536, default 1 */
-    int scanned;        /**< Coefficients come in the order of the scan; 0 or 1, default 0: row by row, and the library
-                           takes them in zigzag order (6.4.3) */
+    int scanned;        /**< Coefficients come in the order of the scan; 0 or 1, default 0 */
     int without_dc;     /**< The first coefficient of a block is not coded; 0 or 1, default 0 */
     CudaencLog log;     /**< may be NULL */
     void *log_opaque;

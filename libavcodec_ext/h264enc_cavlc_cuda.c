@@ -241,6 +241,7 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
                                                           s->h264.avc_intra_class || is_avc_intra_of_mov(avctx);
     config.h264.avc_intra_class  = s->h264.avc_intra_class;
     config.h264.avc_intra_flavor = s->h264.avc_intra_flavor;
+    config.h264.encrypt_parts    = s->h264.encrypt_parts;
     if (!config.h264.repeat_headers && !(avctx->flags & AV_CODEC_FLAG_GLOBAL_HEADER))
         av_log(avctx, AV_LOG_WARNING, "repeat_headers 0 without -flags +global_header: no packet has parameter sets, and nobody is told of them. "
                "Decoders cannot begin; leave the option out, or give the flag\n");
