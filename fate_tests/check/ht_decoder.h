@@ -335,6 +335,7 @@ class HtDecoder {
                                               exponent(x + 1, y - 1, 1)}) -
                                         1);
         const int bound = predicted + q.excess;
+        if (bound > 62) fail("more bits than a word has");
         for (int i = 0; i < 4; i++) {
             if (!q.significant[i]) continue;
             const int bits = bound - q.known[i];

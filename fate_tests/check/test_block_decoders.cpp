@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "../../common/j2k/t1/block_decoder.h"
+#include "../../common/j2k/t1/ht_cpu.h"
 #include "../../common/j2k/t1/t1_cpu.h"
+#include "ht_decoder.h"
 #include "pictures.h"
 #include "testing.h"
 #include "tier1_decoder.h"
@@ -166,6 +168,192 @@ START_TEST(damaged_mq_blocks) {
 }
 END_TEST
 
+// ---- HT
+
+// The bytes of a cleanup pass by the library's coder; none where nothing is significant.
+std::vector<uint8_t> code_ht(const CodeBlock &b, const std::vector<uint32_t> &coefficients) {
+    std::vector<uint8_t> bytes;
+    uint32_t offset;
+    CodedBlock record{};
+    code_ht_blocks({&b, 1}, coefficients.data(), bytes, &offset, &record);
+    bytes.erase(bytes.begin(), bytes.begin() + offset);
+    bytes.resize(record.bytes);
+    return bytes;
+}
+
+// Bits to bytes as 7.1.5 and 7.1.6 read them: lowest first; behind 0xFF seven, or, backwards, seven ones behind a byte
+// above 0x8F.
+class HtBitWriter {
+  public:
+    explicit HtBitWriter(bool backwards) : backwards_(backwards), last_(backwards ? 0xFF : 0) {}
+    void put(uint32_t bit) {
+        byte_ |= bit << count_++;
+        if (backwards_ ? count_ == 8 || (count_ == 7 && last_ > 0x8F && byte_ == 0x7F)
+                       : count_ == (last_ == 0xFF ? 7 : 8))
+            flush();
+    }
+    std::vector<uint8_t> finish() {
+        if (count_) flush();
+        if (backwards_) std::reverse(bytes_.begin(), bytes_.end());
+        return bytes_;
+    }
+
+  private:
+    void flush() {
+        bytes_.push_back(static_cast<uint8_t>(byte_));
+        last_ = byte_;
+        byte_ = 0;
+        count_ = 0;
+    }
+    const bool backwards_;
+    uint32_t byte_ = 0, last_;
+    int count_ = 0;
+    std::vector<uint8_t> bytes_;
+};
+
+// The refinement of a cleanup pass that has all planes of the coefficients but the lowest (7.4, 7.5), and what it
+// leaves: as decoders know it.
+struct Refined {
+    std::vector<uint8_t> bytes;
+    std::vector<uint32_t> known;
+};
+Refined refine(const CodeBlock &b, const std::vector<uint32_t> &coefficients, uint32_t style, bool with_magnitudes) {
+    const int width = b.width, height = b.height;
+    const auto at = [&](int x, int y) { return static_cast<size_t>(y * width + x); };
+    Refined out{{}, std::vector<uint32_t>(coefficients.size())};
+    std::vector<bool> by_cleanup(coefficients.size());
+    for (size_t i = 0; i < coefficients.size(); i++) {
+        const uint32_t m = magnitude(coefficients[i]);
+        by_cleanup[i] = m > 1;
+        if (m > 1) out.known[i] = (coefficients[i] & kSignBit) | (with_magnitudes ? 2 * m + 1 : (m / 2 * 2 + 1) * 2);
+    }
+    HtBitWriter propagation(false), magnitudes(true);
+    for (int y0 = 0; y0 < height; y0 += 4)
+        for (int x0 = 0; x0 < width; x0 += 4) {
+            std::vector<uint32_t> signs;
+            for (int x = x0; x < std::min(x0 + 4, width); x++)
+                for (int y = y0; y < std::min(y0 + 4, height); y++) {
+                    bool near = false;
+                    for (int dy = -1; dy <= 1; dy++)
+                        for (int dx = -1; dx <= 1; dx++)
+                            if (x + dx >= 0 && x + dx < width && y + dy >= 0 && y + dy < height &&
+                                !((style & 8) && y + dy == y0 + 4))
+                                near |= out.known[at(x + dx, y + dy)] != 0;
+                    if (!near || out.known[at(x, y)]) continue;
+                    const uint32_t c = coefficients[at(x, y)];
+                    propagation.put(magnitude(c));
+                    if (!magnitude(c)) continue;
+                    signs.push_back(c >> 31);
+                    out.known[at(x, y)] = (c & kSignBit) | 3;
+                }
+            for (const uint32_t sign : signs) propagation.put(sign);
+        }
+    for (int y0 = 0; y0 < height; y0 += 4)
+        for (int x = 0; x < width; x++)
+            for (int y = y0; y < std::min(y0 + 4, height); y++)
+                if (by_cleanup[at(x, y)]) magnitudes.put(coefficients[at(x, y)] & 1);
+    out.bytes = propagation.finish();
+    const std::vector<uint8_t> rest = magnitudes.finish();
+    if (with_magnitudes) out.bytes.insert(out.bytes.end(), rest.begin(), rest.end());
+    return out;
+}
+
+START_TEST(ht_blocks) {
+    Random random(static_cast<uint64_t>(_i) + 200);
+    for (int repeat = 0; repeat < 150; repeat++) {
+        const CodeBlock b = random_block(random, random.between(1, kMaxDecodedPlanes));
+        const std::vector<uint32_t> coefficients = random_coefficients(random, b);
+        std::vector<uint8_t> bytes = code_ht(b, coefficients);
+        const CodewordSegment segment{1, static_cast<uint32_t>(bytes.size())};
+        const BlockToDecode block{.width = b.width,
+                                  .height = b.height,
+                                  .orientation = b.orientation,
+                                  .style = kHt,
+                                  .planes = 1,
+                                  .segments = {&segment, bytes.empty() ? size_t{0} : 1},
+                                  .bytes = bytes.data()};
+        const std::vector<uint32_t> made = decode_block(decode_ht_block, block);
+        for (size_t k = 0; k < made.size(); k++)
+            EXPECT(((made[k] & kSignBit) | (made[k] & ~kSignBit) >> 1) == coefficients[k] &&
+                       (made[k] & 1) == (coefficients[k] != 0),
+                   "%d x %d, coefficient %zu: %x of %x", b.width, b.height, k, made[k], coefficients[k]);
+    }
+}
+END_TEST
+
+START_TEST(ht_refinement) {
+    Random random(static_cast<uint64_t>(_i) + 300);
+    for (int repeat = 0; repeat < 100; repeat++) {
+        const CodeBlock b = random_block(random, random.between(1, kMaxDecodedPlanes - 1));
+        const std::vector<uint32_t> coefficients = random_coefficients(random, b);
+        std::vector<uint32_t> upper = coefficients;
+        for (uint32_t &c : upper) c = magnitude(c) > 1 ? (c & kSignBit) | magnitude(c) >> 1 : 0;
+        const uint32_t style = kHt | (random.one_in(2) ? 8 : 0), passes = random.one_in(3) ? 1 : 2;
+        const Refined refined = refine(b, coefficients, style, passes == 2);
+        std::vector<uint8_t> bytes = code_ht(b, upper);
+        if (bytes.empty()) continue;
+        // Placeholder passes: bit-planes that are missing too.
+        const uint32_t placeholders = random.below(3);
+        const CodewordSegment segments[] = {{1 + 3 * placeholders, static_cast<uint32_t>(bytes.size())},
+                                            {passes, static_cast<uint32_t>(refined.bytes.size())}};
+        bytes.insert(bytes.end(), refined.bytes.begin(), refined.bytes.end());
+        const std::vector<uint32_t> made = decode_block(decode_ht_block, {.width = b.width,
+                                                                          .height = b.height,
+                                                                          .orientation = b.orientation,
+                                                                          .style = style,
+                                                                          .planes = 2 + static_cast<int>(placeholders),
+                                                                          .segments = segments,
+                                                                          .bytes = bytes.data()});
+        for (size_t k = 0; k < made.size(); k++)
+            EXPECT(made[k] == refined.known[k], "%d x %d, style %u, %u passes, coefficient %zu: %x, not %x", b.width,
+                   b.height, style, passes, k, made[k], refined.known[k]);
+    }
+}
+END_TEST
+
+// Codewords with errors: what the tests' decoder takes has the same samples, and nothing is touched outside.
+START_TEST(damaged_ht_blocks) {
+    Random random(static_cast<uint64_t>(_i) + 400);
+    HtDecoder oracle;
+    int taken = 0, refused = 0;
+    for (int repeat = 0; repeat < 600; repeat++) {
+        const CodeBlock b = random_block(random, random.between(1, 12));
+        std::vector<uint8_t> bytes = code_ht(b, random_coefficients(random, b));
+        if (bytes.size() < 3) continue;
+        for (int i = random.between(1, 3); i > 0; i--)
+            bytes[random.below(static_cast<uint32_t>(bytes.size()))] = static_cast<uint8_t>(random.word());
+        if (random.one_in(4)) bytes.resize(random.between(1, static_cast<int>(bytes.size())));
+        const CodewordSegment segments[] = {{1, static_cast<uint32_t>(bytes.size())}, {2, random.below(40)}};
+        const bool refines = random.one_in(3);
+        const size_t all = bytes.size() + segments[1].bytes;
+        std::vector<uint8_t> codeword = bytes;
+        while (codeword.size() < all) codeword.push_back(static_cast<uint8_t>(random.word()));
+        bool whole;
+        const std::vector<uint32_t> made = decode_block(decode_ht_block,
+                                                        {.width = b.width,
+                                                         .height = b.height,
+                                                         .orientation = b.orientation,
+                                                         .style = kHt,
+                                                         .planes = 1 + refines,
+                                                         .segments = std::span(segments).first(refines ? 2 : 1),
+                                                         .bytes = codeword.data()},
+                                                        &whole);
+        (whole ? taken : refused)++;
+        if (refines) continue;
+        std::vector<uint64_t> samples;
+        try {
+            samples = oracle.decode(bytes, b.width, b.height);
+        } catch (const std::exception &) {
+            continue;
+        }
+        for (size_t k = 0; whole && k < made.size(); k++)
+            EXPECT((made[k] ? uint64_t{made[k] & ~kSignBit} - 2 + (made[k] >> 31) : 0) == samples[k],
+                   "coefficient %zu: %x of %llx", k, made[k], static_cast<unsigned long long>(samples[k]));
+    }
+    EXPECT(taken > 20 && refused > 20, "%d taken, %d refused", taken, refused);
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -174,5 +362,8 @@ int main(int argc, char **argv) {
     TCase *host = add_case(suite, "host");
     tcase_add_loop_test(host, mq_blocks, 0, kStyles);
     tcase_add_test(host, damaged_mq_blocks);
+    tcase_add_loop_test(host, ht_blocks, 0, 4);
+    tcase_add_loop_test(host, ht_refinement, 0, 4);
+    tcase_add_loop_test(host, damaged_ht_blocks, 0, 4);
     return run_suite(suite);
 }

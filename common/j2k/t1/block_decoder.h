@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The interface of a block decoder: codeword segments of a code-block to coefficients. Tier-2 and the pipelines know
-// the MQ decoder (T.800 Annexes C, D) by this header alone.
+// the MQ decoder (T.800 Annexes C, D) and the HT decoder (T.814) by this header alone.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace cudaenc::j2k {
 // lowest bit stands for a half. 0: not significant.
 constexpr int kMaxDecodedPlanes = kMaxPlanes - 1;
 
-// The coding passes of a codeword segment, and its bytes.
+// The coding passes of a codeword segment, and its bytes. Those of the HT coder have a cleanup pass, behind placeholder
+// passes of the first one, or the one or two refinement passes that follow it.
 struct CodewordSegment {
     uint32_t passes, bytes;
 };
@@ -35,8 +36,9 @@ struct BlockSamples {
     size_t stride;
 };
 
-// Decodes a block. False: its bytes are damaged, or it has more than kMaxDecodedPlanes; coefficients are then what was
+// Decode a block. False: its bytes are damaged, or it has more than kMaxDecodedPlanes; coefficients are then what was
 // decoded before the damage showed.
 bool decode_mq_block(const BlockToDecode &block, const BlockSamples &to);
+bool decode_ht_block(const BlockToDecode &block, const BlockSamples &to);
 
 }  // namespace cudaenc::j2k

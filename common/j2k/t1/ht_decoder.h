@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What an HT decoder reads (ITU-T T.814 Clause 7): the bit-streams of cleanup and refinement passes, CxtVLC codewords.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "ht.h"
+
+namespace cudaenc::j2k {
+
+// Bits of a stream, first one lowest, of which at least kHtWindow are there after fill().
+constexpr int kHtWindow = 56;
+class HtWindow {
+  public:
+    uint32_t peek() const { return static_cast<uint32_t>(bits_); }
+    void skip(int count) { bits_ >>= count, count_ -= count; }
+    uint32_t get(int count) {  // at most 32
+        const uint32_t value = static_cast<uint32_t>(bits_ & ((uint64_t{1} << count) - 1));
+        skip(count);
+        return value;
+    }
+    int count() const { return count_; }
+
+  protected:
+    void put(uint32_t byte, int bits) { bits_ |= uint64_t{byte} << count_, count_ += bits; }
+    bool is_low() const { return count_ < kHtWindow; }
+
+  private:
+    uint64_t bits_ = 0;
+    int count_ = 0;
+};
+
+// MagSgn, and the bits of the significance propagation: forwards, seven bits behind 0xFF. Behind its end the stream has
+// the bytes `beyond`, ones for MagSgn and zeros for the propagation (7.1.2, 7.1.5).
+class HtForwards : public HtWindow {
+  public:
+    HtForwards(std::span<const uint8_t> bytes, uint32_t beyond)
+        : at_(bytes.data()), end_(at_ + bytes.size()), beyond_(beyond) {}
+    void fill() {
+        while (is_low()) {
+            const uint32_t byte = at_ < end_ ? *at_++ : beyond_;
+            const int bits = last_ == 0xFF ? 7 : 8;
+            put(byte & ((1u << bits) - 1), bits);
+            last_ = byte;
+        }
+    }
+
+  private:
+    const uint8_t *at_, *end_;
+    const uint32_t beyond_;
+    uint32_t last_ = 0;
+};
+
+// VLC, and the bits of the magnitude refinement: backwards. A byte of seven ones that follows one above 0x8F has seven
+// bits. Before its beginning the stream has zeros (7.1.4, 7.1.6).
+class HtBackwards : public HtWindow {
+  public:
+    HtBackwards(std::span<const uint8_t> bytes, uint32_t last)
+        : begin_(bytes.data()), at_(begin_ + bytes.size()), last_(last) {}
+    // With the upper half of a byte before (7.1.4).
+    void begin_with_nibble(uint32_t byte) {
+        const uint32_t nibble = byte >> 4;
+        const int bits = (nibble & 7) == 7 ? 3 : 4;
+        put(nibble & ((1u << bits) - 1), bits);
+        last_ = byte;
+    }
+    void fill() {
+        while (is_low()) {
+            const bool inside = at_ > begin_;
+            const uint32_t byte = inside ? *--at_ : 0;
+            const int bits = last_ > 0x8F && (byte & 0x7F) == 0x7F ? 7 : 8;
+            put(byte & ((1u << bits) - 1), bits);
+            last_ = byte;
+            if (!inside) before_ += bits;
+        }
+    }
+    // Whether more was taken than the stream has.
+    bool is_exceeded() const { return count() < before_; }
+
+  private:
+    const uint8_t *const begin_, *at_;
+    uint32_t last_;
+    int64_t before_ = 0;  // bits from before its beginning
+};
+
+// MEL's events (7.3.3), from bits that are highest first, seven behind 0xFF. Behind its end the stream has ones.
+class MelDecoder {
+  public:
+    explicit MelDecoder(std::span<const uint8_t> bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
+    bool event() {
+        if (!run_ && !one_follows_) begin_run();
+        if (!run_) {
+            one_follows_ = false;
+            return true;
+        }
+        run_--;
+        return false;
+    }
+
+  private:
+    void begin_run() {
+        constexpr uint8_t kExponents[kMelStates] = {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5};
+        const int exponent = kExponents[state_];
+        if (bit()) {
+            run_ = 1u << exponent;
+            state_ = min_of(state_ + 1, kMelStates - 1);
+            return;
+        }
+        for (int i = 0; i < exponent; i++) run_ = 2 * run_ + bit();
+        state_ = max_of(state_ - 1, 0);
+        one_follows_ = true;
+    }
+    uint32_t bit() {
+        if (!left_) {
+            left_ = byte_ == 0xFF ? 7 : 8;
+            byte_ = at_ < end_ ? *at_++ : 0xFF;
+        }
+        return byte_ >> --left_ & 1;
+    }
+
+    const uint8_t *at_, *end_;
+    uint32_t byte_ = 0, run_ = 0;
+    int left_ = 0, state_ = 0;
+    bool one_follows_ = false;
+};
+
+// The codeword that the next seven bits begin with. length 0: there is none.
+struct HtDecoded {
+    uint8_t length : 3, u_off : 1, rho : 4, e_k : 4, e_1 : 4;
+};
+struct HtDecodeTables {
+    HtDecoded entries[2][8][128]{};  // [first row ? 0 : 1][context][bits]
+    constexpr HtDecodeTables() {
+        const auto fill = [](std::span<const HtCodeword> list, HtDecoded(&to)[8][128]) {
+            for (const HtCodeword &c : list)
+                for (uint32_t above = 0; above < 128u >> c.length; above++)
+                    to[c.context][above << c.length | c.codeword] = {
+                        .length = c.length, .u_off = c.u_off, .rho = c.rho, .e_k = c.e_k, .e_1 = c.e_1};
+        };
+        fill(kHtFirstRowCodes, entries[0]);
+        fill(kHtOtherRowCodes, entries[1]);
+    }
+};
+inline constexpr HtDecodeTables kHtDecodeTables;
+
+// u of a quad by u_pfx and u_sfx (7.3.6): what the prefix says, and the bits of the suffix.
+struct HtPrefix {
+    int u, suffix_bits;
+};
+inline HtPrefix read_u_pfx(HtWindow &vlc) {
+    const uint32_t bits = vlc.peek();
+    if (bits & 1) return vlc.skip(1), HtPrefix{1, 0};
+    if (bits & 2) return vlc.skip(2), HtPrefix{2, 0};
+    vlc.skip(3);
+    return bits & 4 ? HtPrefix{3, 1} : HtPrefix{5, 5};
+}
+
+}  // namespace cudaenc::j2k
