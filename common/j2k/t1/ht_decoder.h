@@ -84,7 +84,8 @@ class HtBackwards : public HtWindow {
     int64_t before_ = 0;  // bits from before its beginning
 };
 
-// MEL's events (7.3.3), from bits that are highest first, seven behind 0xFF. Behind its end the stream has ones.
+// MEL's events (7.3.3), from bits that are highest first, seven behind 0xFF. Of its last byte the lower half, which has
+// a part of the length of MEL and VLC, counts as ones. Behind its end the stream has ones.
 class MelDecoder {
   public:
     explicit MelDecoder(std::span<const uint8_t> bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
@@ -115,6 +116,7 @@ class MelDecoder {
         if (!left_) {
             left_ = byte_ == 0xFF ? 7 : 8;
             byte_ = at_ < end_ ? *at_++ : 0xFF;
+            if (at_ == end_) byte_ |= 15;
         }
         return byte_ >> --left_ & 1;
     }

@@ -20,4 +20,26 @@ CUDAENC_HD void dequantise(uint32_t coefficient, int plane, int region_shift, fl
     value = (coefficient & kSignBit ? -x : x) / inverse_step;
 }
 
+// The coefficients of a row as block decoders make them (block_decoder.h): twice the magnitude, in the middle of what
+// is known. In place, to values or to their floats. step: Delta_b (E-6).
+CUDAENC_HD uint32_t without_region(uint32_t twice, int region_shift) {
+    const uint32_t region = twice >> min_of(region_shift, 31);
+    return region_shift && region > 1 ? region | 1 : twice;  // its lowest bits are 0, and so known
+}
+inline void dequantise_row(uint32_t *row, int count, int region_shift) {
+    for (int x = 0; x < count; x++) {
+        const uint32_t twice = without_region(magnitude(row[x]), region_shift);
+        const auto value = static_cast<int32_t>(twice >> 1);
+        row[x] = static_cast<uint32_t>(row[x] & kSignBit ? -value : value);
+    }
+}
+inline void dequantise_row(uint32_t *row, int count, int region_shift, float step) {
+    for (int x = 0; x < count; x++) {
+        const uint32_t twice = without_region(magnitude(row[x]), region_shift);
+        const float value = static_cast<float>(static_cast<int32_t>(twice)) * (step / 2);
+        const float result = row[x] & kSignBit ? -value : value;
+        __builtin_memcpy(&row[x], &result, sizeof result);
+    }
+}
+
 }  // namespace cudaenc::j2k

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Tier-2 backwards (T.800 B.9, B.10): packet headers tell which bytes of the codestream are which block's.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../codestream/description.h"
+#include "../codestream/geometry.h"
+#include "../t1/block_decoder.h"
+
+namespace cudaenc::j2k {
+
+// What a packet has of a codeword segment: bytes of the codestream from `at` on.
+struct SegmentPiece {
+    uint64_t at;
+    uint32_t bytes, passes;
+    uint32_t next;        // piece of the block; kNoPiece: none
+    bool begins_segment;  // else it goes on with that of the piece before
+};
+constexpr uint32_t kNoPiece = ~uint32_t{0};
+
+// What packets say of a block.
+struct BlockPieces {
+    uint32_t first = kNoPiece, last = kNoPiece;  // of the tile's pieces
+    uint16_t passes = 0;
+    uint8_t zero_planes = 0;
+    uint8_t length_bits = 3;  // Lblock, B.10.7.1
+    bool is_included = false;
+    bool is_ht = false;
+    bool has_cleanup = false;  // of HT blocks: no placeholder passes follow (T.814 B.3)
+};
+
+// The packets of a tile.
+struct TilePackets {
+    uint32_t tile = 0, first_block = 0;
+    std::vector<BlockPieces> blocks;  // from first_block on
+    std::vector<SegmentPiece> pieces;
+    std::string damage;  // of headers, or where bytes are missing; what is there counts
+
+    // A block's segments, with the bytes of their pieces one behind the other. Both are overwritten.
+    void gather(size_t block, std::span<const uint8_t> codestream, std::vector<CodewordSegment> &segments,
+                std::vector<uint8_t> &bytes) const;
+};
+
+// Reads the packets of a tile from its tile-parts. Takes memory for what its bytes have, and for the blocks that the
+// geometry has.
+TilePackets read_packets(std::span<const uint8_t> codestream, const Description &description, const Geometry &geometry,
+                         uint32_t tile);
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The JPEG 2000 decoder: what the encoder makes comes back; conformance codestreams of T.803 within their limits;
+// damaged and cut codestreams.
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "../../common/j2k/codestream/read_headers.h"
+#include "../../common/j2k/picture_decoder_cpu.h"
+#include "j2k_case.h"
+#include "pictures.h"
+#include "testing.h"
+
+using namespace cudaenc;
+using namespace cudaenc::j2k;
+using namespace cudaenc::testing;
+
+namespace {
+
+struct Plane {
+    int width, height;
+    std::vector<int32_t> samples;
+};
+
+std::vector<Plane> decode(ThreadPool &pool, std::span<const uint8_t> codestream, int lowres, std::string *damage) {
+    const Description d = read_headers(codestream);
+    std::vector<Plane> planes;
+    for (size_t c = 0; c < d.components.size(); c++) {
+        const Extent e = component_extent(d, c, lowres);
+        planes.push_back({e.width(), e.height(), std::vector<int32_t>(size_t{1} * e.width() * e.height(), INT32_MIN)});
+    }
+    *damage = decode_codestream(
+        codestream, d, {.lowres = lowres, .max_pixels = 1 << 24, .usual_format = false}, pool,
+        [&](size_t c, int x, int y, std::span<const int32_t> samples) {
+            Plane &p = planes[c];
+            const size_t at = static_cast<size_t>(y) * static_cast<size_t>(p.width) + static_cast<size_t>(x);
+            EXPECT(x >= 0 && x + static_cast<int>(samples.size()) <= p.width && y >= 0 && y < p.height,
+                   "samples outside of component %zu", c);
+            std::ranges::copy(samples, p.samples.begin() + static_cast<ptrdiff_t>(at));
+        });
+    for (size_t c = 0; c < planes.size(); c++)
+        EXPECT(std::ranges::count(planes[c].samples, INT32_MIN) == 0, "samples of component %zu are missing", c);
+    return planes;
+}
+
+// A picture, coded with options at random.
+std::vector<uint8_t> code(Random &random, const Picture &picture, bool ht, bool reversible) {
+    std::string text;
+    Log log;
+    CudaencConfig config = make_config(picture.format, "cpu", &log);
+    config.j2k = ht ? random_ht_options(random, picture.format, text) : random_options(random, picture.format, text);
+    config.j2k.format = CUDAENC_J2K_CODESTREAM;
+    config.j2k.pred = reversible ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
+    if (!reversible) config.j2k.quality = 100, config.j2k.roi = nullptr;
+    try {
+        make_params(picture.format, config.j2k);
+    } catch (const Error &) {
+        config.j2k.roi = nullptr;  // there are too many bit-planes
+    }
+    return encode(config, picture.frame());
+}
+
+// Without loss samples come back; with little, nearly.
+START_TEST(what_the_encoder_makes_comes_back) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    ThreadPool pool(2);
+    for (int repeat = 0; repeat < 40; repeat++) {
+        const bool reversible = repeat % 4 != 3;
+        Picture picture = make_picture(random, random_format(random, 90));
+        fill(random, picture,
+             reversible ? static_cast<Content>(random.below(static_cast<uint32_t>(Content::kinds))) : Content::smooth);
+        const std::vector<uint8_t> codestream = code(random, picture, repeat % 2, reversible);
+        std::string damage;
+        const std::vector<Plane> planes = decode(pool, codestream, 0, &damage);
+        EXPECT(damage.empty(), "%s", damage.c_str());
+        EXPECT(planes.size() == static_cast<size_t>(picture.format.components), "%zu components", planes.size());
+        for (size_t c = 0; c < planes.size(); c++) {
+            const Plane &p = planes[c];
+            const int component = static_cast<int>(c);
+            EXPECT(p.width == picture.columns(component) && p.height == picture.component_rows(component), "%d x %d",
+                   p.width, p.height);
+            const int most = reversible ? 0 : 2 + (1 << picture.format.component[component].depth) / 64;
+            for (int y = 0; y < p.height; y++)
+                for (int x = 0; x < p.width; x++) {
+                    const int made = p.samples[static_cast<size_t>(y * p.width + x)],
+                              was = static_cast<int>(picture.get(component, x, y));
+                    EXPECT(std::abs(made - was) <= most, "repeat %d, %d x %d, component %zu, sample %d, %d: %d, not %d",
+                           repeat, p.width, p.height, c, x, y, made, was);
+                }
+        }
+    }
+}
+END_TEST
+
+// Bytes changed, cut, or lost: a picture or an error.
+START_TEST(damaged_codestreams) {
+    Random random(static_cast<uint64_t>(_i) + 100);
+    ThreadPool pool(2);
+    int damaged = 0, refused = 0, whole = 0;
+    for (int repeat = 0; repeat < 60; repeat++) {
+        Picture picture = make_picture(random, random_format(random, 60));
+        fill(random, picture, Content::noise);
+        const std::vector<uint8_t> codestream = code(random, picture, repeat % 2, repeat % 4 < 2);
+        for (int i = 0; i < 20; i++) {
+            std::vector<uint8_t> changed = codestream;
+            const auto at = [&] { return random.below(static_cast<uint32_t>(changed.size())); };
+            if (random.one_in(3)) changed.resize(at() + 1);
+            if (random.one_in(4)) {
+                const uint32_t first = at();
+                changed.erase(changed.begin() + first,
+                              changed.begin() + first + random.below(20) % (changed.size() - first));
+            }
+            for (uint32_t n = random.below(5); n; n--) changed[at()] = static_cast<uint8_t>(random.word());
+            std::string damage;
+            try {
+                decode(pool, changed, random.one_in(4) ? 1 : 0, &damage);
+                (damage.empty() ? whole : damaged)++;
+            } catch (const Error &) {
+                refused++;
+            }
+        }
+    }
+    EXPECT(damaged > 50 && refused > 50 && whole > 5, "%d damaged, %d refused, %d whole", damaged, refused, whole);
+}
+END_TEST
+
+std::vector<uint8_t> read_file(const std::filesystem::path &path) {
+    std::ifstream in(path, std::ios::binary);
+    EXPECT(in.good(), "%s cannot be read", path.c_str());
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// T.803's format of references.
+Plane read_pgx(const std::filesystem::path &path) {
+    const std::vector<uint8_t> bytes = read_file(path);
+    const size_t end = static_cast<size_t>(std::ranges::find(bytes, '\n') - bytes.begin());
+    std::string header(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(end)), magic, order;
+    bool is_signed = header.find('-') != std::string::npos;
+    for (char &c : header)
+        if (c == '+' || c == '-') c = ' ';
+    std::istringstream in(header);
+    int depth;
+    Plane p{};
+    in >> magic >> order >> depth >> p.width >> p.height;
+    EXPECT(magic == "PG" && (order == "ML" || order == "LM") && p.width > 0 && p.height > 0, "%s: %s", path.c_str(),
+           header.c_str());
+    const size_t size = depth > 16 ? 4 : depth > 8 ? 2 : 1;
+    for (size_t at = end + 1; at + size <= bytes.size(); at += size) {
+        uint32_t value = 0;
+        for (size_t i = 0; i < size; i++) value |= uint32_t{bytes[at + (order == "ML" ? size - 1 - i : i)]} << 8 * i;
+        p.samples.push_back(is_signed ? static_cast<int32_t>(value << (32 - depth)) >> (32 - depth)
+                                      : static_cast<int32_t>(value));
+    }
+    EXPECT(p.samples.size() == size_t{1} * p.width * p.height, "%s: %zu samples", path.c_str(), p.samples.size());
+    return p;
+}
+
+// T.803: in the folder J2K_FILES limits.tsv, with rows of a codestream, a component, resolutions left out, the
+// reference, the peak error and the mean squared error that are allowed.
+START_TEST(conformance) {
+    const char *const folder = std::getenv("J2K_FILES");
+    if (!folder) return;
+    ThreadPool pool(2);
+    std::ifstream limits(std::filesystem::path(folder) / "limits.tsv");
+    int rows = 0, failed = 0;
+    for (std::string line; std::getline(limits, line);) {
+        if (line.empty() || line[0] == '#') continue;
+        std::istringstream in(line);
+        std::string name, reference, damage;
+        size_t component;
+        int lowres;
+        double peak, mean;
+        in >> name >> component >> lowres >> reference >> peak >> mean;
+        const std::vector<uint8_t> codestream = read_file(std::filesystem::path(folder) / name);
+        const Plane expected = read_pgx(std::filesystem::path(folder) / reference);
+        rows++;
+        try {
+            const std::vector<Plane> planes = decode(pool, codestream, lowres, &damage);
+            const Plane &p = planes.at(component);
+            double most = 0, sum = 0;
+            if (p.width != expected.width || p.height != expected.height)
+                throw Error(CUDAENC_ERR_INVALID,
+                            format_string("%d x %d, not %d x %d", p.width, p.height, expected.width, expected.height));
+            for (size_t i = 0; i < p.samples.size(); i++) {
+                const double error = std::abs(double{1} * p.samples[i] - expected.samples[i]);
+                most = std::max(most, error), sum += error * error;
+            }
+            sum /= static_cast<double>(p.samples.size());
+            const bool good = most <= peak && sum <= mean && damage.empty();
+            failed += !good;
+            std::printf("T.803 %s %zu %d: %s, peak %g of %g, mean square %g of %g %s\n", name.c_str(), component,
+                        lowres, good ? "within" : "BEYOND", most, peak, sum, mean, damage.c_str());
+        } catch (const Error &e) {
+            failed++;
+            std::printf("T.803 %s %zu %d: REFUSED, %s\n", name.c_str(), component, lowres, e.what());
+        }
+    }
+    EXPECT(rows > 0 && !failed, "%d of %d rows are beyond their limits", failed, rows);
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
+    Suite *suite = suite_create("j2k_decoder");
+    TCase *host = add_case(suite, "host");
+    tcase_add_loop_test(host, what_the_encoder_makes_comes_back, 0, 6);
+    tcase_add_loop_test(host, damaged_codestreams, 0, 4);
+    tcase_add_test(host, conformance);
+    return run_suite(suite);
+}
