@@ -2,7 +2,8 @@
 // Hides a file in a stream that h264_cavlc_cuda made, and reads it back: a bit is the sign of a block's first trailing
 // one (Kim et al., 2007). No code word changes its length. Blocks are those that nothing is predicted from, so that a
 // sign changes its own 4x4 samples alone: of chroma, and of luma in Intra_16x16 macroblocks, those that touch neither
-// the right nor the lower edge of the macroblock. The stream is a byte stream without a deblocking filter.
+// the right nor the lower edge of the macroblock. The stream is a byte stream of intra pictures
+// without a deblocking filter.
 //   c++ -std=c++20 -O2 docs/examples/h264_hide.cpp -o h264_hide -Lbuild/lib -lcudaenc -ldl -lpthread
 //   h264_hide hide IN OUT FILE [N]   a bit in one of N such blocks; 1 (default) hides most
 //   h264_hide read IN FILE [N]

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,7 @@ std::vector<uint8_t> rewrite_stream(const std::vector<uint8_t> &bytes, const Cha
         while (end < bytes.size() && (end + 4 > bytes.size() || std::memcmp(&bytes[end], "\0\0\0\1", 4))) end++;
         if (nal.type == 7) sps = parse_sps(nal);
         if (nal.type == 8) pps = parse_pps(nal);
+        if (nal.type == 1) throw std::runtime_error("it has P pictures, and only intra pictures are known here");
         if (nal.type == 5) {
             BitReader reader(nal.rbsp);
             const ParsedSliceHeader header = parse_slice_header(reader);

@@ -171,7 +171,8 @@ for options in "-qp 20" "-qp 20 -slices 3 -pix_fmt yuv422p10" "-qp 0 -pix_fmt yu
         ffmpeg "${source[@]}" $options -encrypt_key $key -encrypt_iv $iv -encrypt_parts ${part%:*} "$work/parts.h264"
         message=$(check "$work/parts.h264")
         "$work/decrypt" $key "$work/parts.h264" "$work/restored.h264" $iv "${part#*:}" || true
-        [[ $options = "-qp 0 -pr"* || $options = *-12* ]] || ! cmp -s "$work/secret.h264" "$work/parts.h264" || message+=" as without"
+        # Others are I_PCM, which has neither.
+        [[ $options != "-qp 20"* ]] || ! cmp -s "$work/secret.h264" "$work/parts.h264" || message+=" as without"
         cmp -s "$work/clear.h264" "$work/restored.h264" || message+=" not restored"
         result "encryption of $part, $options" "$message"
     done
