@@ -569,7 +569,8 @@ int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, 
 typedef struct CudaencDecoderConfig {
     size_t struct_size; /**< the caller's sizeof(CudaencDecoderConfig), set by cudaenc_decoder_defaults() */
     CudaencCodec codec; /**< CUDAENC_CODEC_MJPEG: baseline, extended and progressive JPEG of 8 or 12 bits, lossless
-                           JPEG of 2 to 16 bits */
+                           JPEG of 2 to 16 bits; CUDAENC_CODEC_J2K: JPEG 2000 Part 1 and HTJ2K of 1 to 16 bits,
+                           codestreams and JP2 files, by the CPU: device_frames 0 */
     const char *device; /**< Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
     int device_frames;  /**< 1: planes are in CUDA device memory of cuda_context */
     void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names */
@@ -595,14 +596,16 @@ typedef struct CudaencPictureInfo {
     size_t struct_size CUDAENC_SIZE_OF(CudaencPictureInfo);
     int width, height;                        /**< as they are coded, before lowres */
     CudaencFormat format;                     /**< of the planes: one a component; samples in the highest bits of a
-                                                 byte, or of two where they have more than 8 */
+                                                 byte, or of two where they have more than 8; of JPEG 2000 with 9, 10,
+                                                 12 or 14 bits in the lowest. XYZ of usual_format is packed */
     int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
     int orientation;                          /**< of EXIF, 1 to 8; 1: as it is */
     const uint8_t *exif;                      /**< a TIFF structure, within the packet; NULL: none */
     size_t exif_size;
     const uint8_t *icc_profile; /**< valid until the packet is submitted, or two other headers are read; NULL: none */
     size_t icc_profile_size;
-    int is_signed[4]; /**< of each component: 1 where its samples are signed, in two's complement; JPEG has none */
+    int is_signed[4]; /**< of each component: 1 where its samples are signed, in two's complement; JPEG has none,
+                         nor a usual_format */
 } CudaencPictureInfo;
 
 typedef struct CudaencCodedPicture {

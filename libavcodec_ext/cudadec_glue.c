@@ -47,7 +47,7 @@ const AVCodecHWConfigInternal *const ff_cudadec_hw_configs[] = {
 
 /* ---- formats ------------------------------------------------------------ */
 
-/* The format of planes with a component each, whose samples are in the highest bits. */
+/* The format of planes with a component each, or of XYZ. Samples are in the highest bits, or in the lowest of 9 to 14. */
 static enum AVPixelFormat software_format(const CudaencFormat *f)
 {
     static const struct {
@@ -65,13 +65,25 @@ static enum AVPixelFormat software_format(const CudaencFormat *f)
         { CUDAENC_COLOR_YUV,  3, 2, 0, AV_PIX_FMT_YUVJ411P, AV_PIX_FMT_YUV411P,  AV_PIX_FMT_NONE },
         { CUDAENC_COLOR_YUV,  3, 2, 2, AV_PIX_FMT_YUV410P,  AV_PIX_FMT_YUV410P,  AV_PIX_FMT_NONE },
         { CUDAENC_COLOR_YUV,  4, 0, 0, AV_PIX_FMT_YUVA444P, AV_PIX_FMT_YUVA444P, AV_PIX_FMT_YUVA444P16 },
+        { CUDAENC_COLOR_YUV,  4, 1, 0, AV_PIX_FMT_YUVA422P, AV_PIX_FMT_YUVA422P, AV_PIX_FMT_YUVA422P16 },
+        { CUDAENC_COLOR_YUV,  4, 1, 1, AV_PIX_FMT_YUVA420P, AV_PIX_FMT_YUVA420P, AV_PIX_FMT_YUVA420P16 },
+        { CUDAENC_COLOR_XYZ,  3, 0, 0, AV_PIX_FMT_NONE,     AV_PIX_FMT_NONE,     AV_PIX_FMT_XYZ12 },
     };
     const CudaencComponent *c = f->component;
 
-    for (int i = 0; i < FF_ARRAY_ELEMS(formats); i++)
-        if (formats[i].model == f->color_model && formats[i].components == f->components &&
-            (f->components == 1 || formats[i].log2_x == c[1].log2_subsample_x && formats[i].log2_y == c[1].log2_subsample_y))
-            return c[0].depth > 8 ? formats[i].deep : f->full_range ? formats[i].full : formats[i].limited;
+    for (int i = 0; i < FF_ARRAY_ELEMS(formats); i++) {
+        char name[32];
+
+        if (formats[i].model != f->color_model || formats[i].components != f->components ||
+            f->components > 1 && (formats[i].log2_x != c[1].log2_subsample_x || formats[i].log2_y != c[1].log2_subsample_y))
+            continue;
+        if (c[0].step == 1)
+            return f->full_range ? formats[i].full : formats[i].limited;
+        if (c[0].shift || c[0].depth == 16)
+            return formats[i].deep;
+        snprintf(name, sizeof(name), "%s%d", av_get_pix_fmt_name(formats[i].limited), c[0].depth);
+        return av_get_pix_fmt(name);
+    }
     return AV_PIX_FMT_NONE;
 }
 
@@ -154,7 +166,8 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
             return ret;
         s->software = AV_PIX_FMT_NONE;
     }
-    if (!(av_pix_fmt_desc_get(software)->flags & AV_PIX_FMT_FLAG_RGB) && info->format.components > 1) /* as the native decoders */
+    if (s->codec == CUDAENC_CODEC_MJPEG && !(av_pix_fmt_desc_get(software)->flags & AV_PIX_FMT_FLAG_RGB) &&
+        info->format.components > 1) /* as the native decoders */
         avctx->color_range = info->format.full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
     avctx->bits_per_raw_sample = info->format.component[0].depth;
     if (info->sample_aspect_num > 0 && info->sample_aspect_den > 0)
@@ -163,7 +176,8 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
     if (s->software == software)
         return 0;
 #if CONFIG_CUDA
-    if (avctx->hw_device_ctx && cuda_frames_can(avctx->hw_device_ctx, cuda_format(software)))
+    if (s->codec == CUDAENC_CODEC_MJPEG && avctx->hw_device_ctx &&
+        cuda_frames_can(avctx->hw_device_ctx, cuda_format(software)))
         *next++ = AV_PIX_FMT_CUDA;
 #endif
     *next++ = software;

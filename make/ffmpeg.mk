@@ -27,7 +27,7 @@ ffmpeg_filters := $(if $(NONFREE),--enable-nonfree --enable-cuda-nvcc --nvcc=$(N
 ffmpeg_options := $(ffmpeg_common) --enable-cuvid --enable-nvdec --enable-nvenc $(ffmpeg_filters)
 
 # The smallest FFmpeg that FATE's tests of the encoders, the interop tests and the media tests run with.
-fate_decoders := rawvideo jpeg2000 mjpeg mjpeg_cuda h264 ffv1 png ppm pgm pam pgx tiff wrapped_avframe
+fate_decoders := rawvideo jpeg2000 j2k_cuda mjpeg mjpeg_cuda h264 ffv1 png ppm pgm pam pgx tiff wrapped_avframe
 fate_encoders := rawvideo j2k_cuda mjpeg_cuda h264_cavlc_cuda jpeg2000 mjpeg ffv1 png ppm pgm pam tiff wrapped_avframe
 fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_jpeg_pipe image_png_pipe h264 mpegts mxf mov matroska avi nut yuv4mpegpipe
 fate_muxers   := rawvideo image2 image2pipe h264 mpegts mxf mov mp4 matroska avi nut yuv4mpegpipe framecrc framemd5 framehash crc md5 rtp \

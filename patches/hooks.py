@@ -47,6 +47,7 @@ BUILD = [
     Hook('configure', r'    libdav1d$', lines('    libcudaenc')),
     Hook('configure', r'libdav1d_decoder_deps=', lines(
         'h264_cavlc_cuda_encoder_deps="libcudaenc"',
+        'j2k_cuda_decoder_deps="libcudaenc"',
         'j2k_cuda_encoder_deps="libcudaenc"',
         'mjpeg_cuda_decoder_deps="libcudaenc"',
         'mjpeg_cuda_encoder_deps="libcudaenc"')),
@@ -54,6 +55,7 @@ BUILD = [
         'enabled libcudaenc        && require_pkg_config libcudaenc "libcudaenc >= 0.2.0" cudaenc.h cudaenc_summary')),
     Hook('libavcodec/Makefile', r'OBJS-\$\(CONFIG_LIBDAV1D_DECODER\)', lines(
         'OBJS-$(CONFIG_H264_CAVLC_CUDA_ENCODER)    += h264enc_cavlc_cuda.o cudaenc_glue.o',
+        'OBJS-$(CONFIG_J2K_CUDA_DECODER)           += j2kdec_cuda.o cudadec_glue.o cudaenc_glue.o',
         'OBJS-$(CONFIG_J2K_CUDA_ENCODER)           += j2kenc_cuda.o cudaenc_glue.o',
         'OBJS-$(CONFIG_MJPEG_CUDA_DECODER)         += mjpegdec_cuda.o cudadec_glue.o cudaenc_glue.o',
         'OBJS-$(CONFIG_MJPEG_CUDA_ENCODER)         += mjpegenc_cuda.o cudaenc_glue.o')),
@@ -63,7 +65,8 @@ BUILD = [
     Hook('libavcodec/allcodecs.c', r'extern const FFCodec ff_h264_cuvid_decoder;', lines(
         'extern const FFCodec ff_h264_cavlc_cuda_encoder;')),
     Hook('libavcodec/allcodecs.c', r'extern const FFCodec ff_libkvazaar_encoder;', lines(
-        'extern const FFCodec ff_j2k_cuda_encoder;')),
+        'extern const FFCodec ff_j2k_cuda_encoder;',
+        'extern const FFCodec ff_j2k_cuda_decoder;')),
     Hook('libavcodec/allcodecs.c', r'extern const FFCodec ff_mjpeg_cuvid_decoder;', lines(
         'extern const FFCodec ff_mjpeg_cuda_encoder;',
         'extern const FFCodec ff_mjpeg_cuda_decoder;')),

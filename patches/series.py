@@ -64,6 +64,9 @@ UPSTREAM = [
           'Baseline, extended and progressive JPEG, sample for sample as libjpeg decodes it.',
           'MJPEG decoder on CUDA via libcudaenc (mjpeg_cuda)', ('mjpegdec_cuda.c', 'cudadec_glue.c', 'cudadec_glue.h'),
           r'JPEG decoding, .*'),
+    Codec('j2k_cuda_decoder', 'avcodec: add JPEG 2000 decoder via libcudaenc',
+          'It decodes Part 1 and Part 15 (HTJ2K) of ISO/IEC 15444.',
+          'JPEG 2000 decoder via libcudaenc (j2k_cuda)', ('j2kdec_cuda.c',), r'JPEG 2000 decoding, .*'),
 ]
 
 

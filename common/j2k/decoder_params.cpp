@@ -5,6 +5,7 @@
 
 #include "../error.h"
 #include "codestream/read_headers.h"
+#include "jp2_reader.h"
 
 namespace cudaenc::j2k {
 
@@ -99,26 +100,47 @@ int log2_subsample(int step, int least) {
     return log2;
 }
 
-// As in FFmpeg's decoder: chroma is where components are sub-sampled; three that are not are RGB.
-CudaencColorModel color_model_of(const Description &d) {
+// The colours of what a file tells (I.5.3.3), else as FFmpeg's decoder takes them: of digital cinema XYZ (Rsiz 3 and
+// 4), YUV where the second and third component are sub-sampled, else RGB.
+CudaencColorModel color_model_of(const Description &d, const Jp2File &file) {
     const size_t count = d.components.size();
     if (count > 4) unsupported(format_string("a picture of %zu components", count));
+    if (file.has_palette) unsupported("a palette");
+    constexpr uint32_t kCmyk = 12, kSycc = 18, kEsycc = 24;
+    if (file.enumerated_colour == kCmyk && count == 4) return CUDAENC_COLOR_CMYK;
     if (count < 3) return CUDAENC_COLOR_GRAY;
+    if (file.enumerated_colour == kSycc || file.enumerated_colour == kEsycc) return CUDAENC_COLOR_YUV;
     const auto &c = d.components;
-    return c[1].dx == c[0].dx && c[1].dy == c[0].dy && c[2].dx == c[0].dx && c[2].dy == c[0].dy ? CUDAENC_COLOR_RGB
-                                                                                                : CUDAENC_COLOR_YUV;
+    const auto sampled_as_first = [&](size_t i) { return c[i].dx == c[0].dx && c[i].dy == c[0].dy; };
+    if (!sampled_as_first(1) || !sampled_as_first(2)) return CUDAENC_COLOR_YUV;
+    return count == 3 && (d.rsiz == 3 || d.rsiz == 4) ? CUDAENC_COLOR_XYZ : CUDAENC_COLOR_RGB;
 }
 
-CudaencFormat make_format(const Description &d, const DecoderOptions &options) {
+// Where components go by cdef: colours in their order, then opacity.
+std::array<uint8_t, kMaxComponents> places_of(const Jp2File &file, size_t components) {
+    std::array<uint8_t, kMaxComponents> places{0, 1, 2, 3}, told = places;
+    uint32_t taken = 0;
+    for (const ChannelDefinition &k : file.channels) {
+        const bool is_colour = k.type == 0 && k.association >= 1;
+        const size_t place = is_colour ? k.association - 1u : k.type == 1 || k.type == 2 ? components - 1 : components;
+        if (k.channel >= components || place >= components) return places;
+        told[k.channel] = static_cast<uint8_t>(place);
+        taken |= 1u << place;
+    }
+    return taken == (1u << components) - 1 ? told : places;
+}
+
+CudaencFormat make_format(const Description &d, const Jp2File &file, const std::array<uint8_t, kMaxComponents> &places,
+                          const DecoderOptions &options) {
     CudaencFormat f{};
-    f.color_model = color_model_of(d);
+    f.color_model = color_model_of(d, file);
     const auto by_dx = [](const Component &a, const Component &b) { return a.dx < b.dx; };
     const auto by_dy = [](const Component &a, const Component &b) { return a.dy < b.dy; };
     const int dx = std::ranges::min_element(d.components, by_dx)->dx,
               dy = std::ranges::min_element(d.components, by_dy)->dy;
     f.components = f.planes = static_cast<int>(d.components.size());
-    f.has_alpha = f.components == 2 || f.components == 4;
-    f.full_range = 1;
+    f.has_alpha = f.components == 2 || (f.components == 4 && f.color_model != CUDAENC_COLOR_CMYK);
+    f.full_range = f.color_model != CUDAENC_COLOR_YUV;  // not told, which is taken for limited
     f.color_primaries = f.color_transfer = f.color_matrix = 2;
     if (f.color_model == CUDAENC_COLOR_RGB) f.color_matrix = 0;
     bool deep = false;
@@ -129,16 +151,22 @@ CudaencFormat make_format(const Description &d, const DecoderOptions &options) {
     for (size_t c = 0; c < d.components.size(); c++) {
         const Component &from = d.components[c];
         const bool whole_word = from.depth == 9 || from.depth == 10 || from.depth == 12 || from.depth == 14;
-        f.component[c] = {.plane = static_cast<int>(c),
-                          .offset = 0,
-                          .step = deep ? 2 : 1,
-                          .shift = deep ? (whole_word ? 0 : 16 - from.depth) : 8 - from.depth,
-                          .depth = from.depth,
-                          .log2_subsample_x = log2_subsample(from.dx, dx),
-                          .log2_subsample_y = log2_subsample(from.dy, dy)};
+        f.component[places[c]] = {.plane = places[c],
+                                  .offset = 0,
+                                  .step = deep ? 2 : 1,
+                                  .shift = deep ? (whole_word ? 0 : 16 - from.depth) : 8 - from.depth,
+                                  .depth = from.depth,
+                                  .log2_subsample_x = log2_subsample(from.dx, dx),
+                                  .log2_subsample_y = log2_subsample(from.dy, dy)};
         const Extent e = component_extent(d, c, options.lowres);
         if (from.dx == dx) f.width = std::max(f.width, e.width());
         if (from.dy == dy) f.height = std::max(f.height, e.height());
+    }
+    if (f.color_model == CUDAENC_COLOR_XYZ && options.usual_format) {  // xyz12 is packed, in the highest bits
+        if (f.component[0].depth != 12) unsupported(format_string("a format of XYZ of %d bits", f.component[0].depth));
+        f.planes = 1;
+        for (int c = 0; c < 3; c++)
+            f.component[c].plane = 0, f.component[c].offset = 2 * c, f.component[c].step = 6, f.component[c].shift = 4;
     }
     // A format's words have one alignment.
     for (int c = 1; c < f.components; c++)
@@ -146,7 +174,7 @@ CudaencFormat make_format(const Description &d, const DecoderOptions &options) {
             for (int k = 0; k < f.components; k++) f.component[k].shift = 16 - f.component[k].depth;
     for (size_t c = 0; c < d.components.size(); c++) {
         const Extent e = component_extent(d, c, options.lowres);
-        const CudaencComponent &k = f.component[c];
+        const CudaencComponent &k = f.component[places[c]];
         if (e.width() != ceil_shift(f.width, k.log2_subsample_x) ||
             e.height() != ceil_shift(f.height, k.log2_subsample_y))
             unsupported(format_string("component %zu of %d x %d samples in a picture of %d x %d", c, e.width(),
@@ -168,31 +196,49 @@ Extent component_extent(const Description &d, size_t component, int lowres) {
 
 Geometry make_decoder_geometry(const Description &d, size_t bytes, const DecoderOptions &options) {
     check_pixels(d, options);
+    for (const Component &k : d.components)
+        if (k.depth > 28) unsupported(format_string("a component of %d bits", k.depth));
     check_coding(d, d.components.size(), options);
     for (const auto &[tile, coding] : d.own_coding) check_coding(coding, d.components.size(), options);
     check_counts(d, bytes);
     return make_geometry(d);
 }
 
-std::span<const uint8_t> find_codestream(std::span<const uint8_t> packet) { return packet; }
-
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options) {
-    const std::span<const uint8_t> codestream = find_codestream(packet);
-    const Description d = read_headers(codestream);
-    auto header = std::make_unique<PictureHeader>();
-    // What follows may be of another picture with the same headers.
-    header->size = packet.size() - codestream.size() + d.coded_tile_parts.front().begin;
+    const Jp2File file = read_jp2(packet);
+    if (file.codestream.empty()) throw Error(CUDAENC_ERR_INVALID, "JPEG 2000: this is neither a codestream nor a file");
+    const Description d = read_headers(file.codestream);
     check_pixels(d, options);
+    auto header = std::make_unique<Header>();
+    if (d.components.size() <= kMaxComponents) header->places = places_of(file, d.components.size());
+    // What follows may be of another picture with the same headers.
+    header->size = static_cast<size_t>(file.codestream.data() - packet.data()) + d.coded_tile_parts.front().begin;
     CudaencPictureInfo &info = header->info;
-    info.format = make_format(d, options);
-    const DecoderOptions whole{.max_pixels = options.max_pixels};
-    const CudaencFormat before = options.lowres ? make_format(d, whole) : info.format;
+    info.format = make_format(d, file, header->places, options);
+    DecoderOptions whole = options;
+    whole.lowres = 0;
+    const CudaencFormat before = make_format(d, file, header->places, whole);
     info.width = before.width, info.height = before.height;
     info.sample_aspect_num = 0, info.sample_aspect_den = 1;
     info.orientation = 1;
     for (size_t c = 0; c < d.components.size() && !options.usual_format; c++)
-        info.is_signed[c] = d.components[c].is_signed;
+        info.is_signed[header->places[c]] = d.components[c].is_signed;
+    header->icc_profile.assign(file.icc_profile.begin(), file.icc_profile.end());
+    info.icc_profile = header->icc_profile.empty() ? nullptr : header->icc_profile.data();
+    info.icc_profile_size = header->icc_profile.size();
     return header;
+}
+
+size_t picture_size(std::span<const uint8_t> packet) {
+    const Jp2File file = read_jp2(packet);
+    if (file.codestream.empty()) return 0;
+    if (file.codestream.data() != packet.data()) return packet.size();
+    try {
+        const size_t end = read_headers(packet).coded_tile_parts.back().end;
+        return std::min(packet.size(), end + 2);  // with EOC
+    } catch (const Error &) {
+        return packet.size();
+    }
 }
 
 }  // namespace cudaenc::j2k

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What decoders of JPEG 2000 derive from a packet: its codestream, the format of the planes that they fill.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,7 +15,7 @@ namespace cudaenc::j2k {
 struct DecoderOptions {
     int lowres = 0;             // resolutions to leave out
     int64_t max_pixels = 0;     // of a picture, before that
-    bool usual_format = false;  // signed samples get the level shift that others have
+    bool usual_format = false;  // as FFmpeg has it: signed samples get the level shift that others have
 };
 
 // The geometry of a codestream. Throws Error, CUDAENC_ERR_INVALID, where it has more tiles, packets or code-blocks than
@@ -25,10 +26,15 @@ Geometry make_decoder_geometry(const Description &description, size_t bytes, con
 // A component's samples with resolutions left out: [x0, x1) x [y0, y1).
 Extent component_extent(const Description &description, size_t component, int lowres);
 
-// What the headers of a packet say. Throws Error as read_headers() does; CUDAENC_ERR_UNSUPPORTED for components that no
-// format has.
+// What the headers of a packet say.
+struct Header : PictureHeader {
+    std::array<uint8_t, kMaxComponents> places{0, 1, 2, 3};  // [component of the codestream]: which one of the format
+};
+// Throws Error as read_headers() does; CUDAENC_ERR_UNSUPPORTED for components that no format has.
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options);
-// The codestream of a packet, from SOC on; empty: there is none.
-std::span<const uint8_t> find_codestream(std::span<const uint8_t> packet);
+inline const Header &header_of(const CodedPicture &picture) { return static_cast<const Header &>(*picture.header); }
+
+// Bytes up to the end of the first picture; 0: the packet begins with none.
+size_t picture_size(std::span<const uint8_t> packet);
 
 }  // namespace cudaenc::j2k

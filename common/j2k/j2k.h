@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "../pipeline.h"
+#include "decoder_params.h"
 #include "params.h"
 
 namespace cudaenc::j2k {
@@ -19,5 +20,10 @@ std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int t
 // The pipeline on a device, implemented in cuda_kernels/j2k/j2k_cuda.cpp.
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times);
+
+// The decoder's pipeline on CPU threads, with a device too. fallback: what it is that the CPU decodes in its place;
+// nullptr: there is none.
+std::unique_ptr<Decoder> make_cpu_decoder(const DecoderOptions &options, int slots, int threads, bool stage_times,
+                                          const char *fallback);
 
 }  // namespace cudaenc::j2k

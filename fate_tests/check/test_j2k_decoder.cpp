@@ -49,12 +49,12 @@ std::vector<Plane> decode(ThreadPool &pool, std::span<const uint8_t> codestream,
 }
 
 // A picture, coded with options at random.
-std::vector<uint8_t> code(Random &random, const Picture &picture, bool ht, bool reversible) {
+std::vector<uint8_t> code(Random &random, const Picture &picture, bool ht, bool reversible, bool file = false) {
     std::string text;
     Log log;
     CudaencConfig config = make_config(picture.format, "cpu", &log);
     config.j2k = ht ? random_ht_options(random, picture.format, text) : random_options(random, picture.format, text);
-    config.j2k.format = CUDAENC_J2K_CODESTREAM;
+    config.j2k.format = file ? CUDAENC_J2K_JP2 : CUDAENC_J2K_CODESTREAM;
     config.j2k.pred = reversible ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
     if (!reversible) config.j2k.quality = 100, config.j2k.roi = nullptr;
     try {
@@ -94,6 +94,62 @@ START_TEST(what_the_encoder_makes_comes_back) {
                 }
         }
     }
+}
+END_TEST
+
+// Through the C API: files and codestreams to planes as their headers tell. The bytes between rows stay.
+START_TEST(planes_of_the_api) {
+    Random random(static_cast<uint64_t>(_i) + 50);
+    CudaencDecoderConfig config;
+    EXPECT_EQ(cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K), CUDAENC_OK);
+    Log log;
+    config.device = "cpu", config.threads = 2, config.log = Log::print, config.log_opaque = &log;
+    CudaencDecoder *decoder;
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+    for (int repeat = 0; repeat < 20; repeat++) {
+        Picture picture = make_picture(random, random_format(random, 70));
+        fill(random, picture, Content::noise);
+        const std::vector<uint8_t> packet = code(random, picture, repeat % 2, true, repeat % 3 != 0);
+        CudaencPictureInfo info{};
+        info.struct_size = sizeof info;
+        EXPECT(cudaenc_decoder_read_header(decoder, packet.data(), packet.size(), &info) == CUDAENC_OK, "%s",
+               log.lines.empty() ? "" : log.lines.back().c_str());
+        EXPECT_EQ(cudaenc_decoder_picture_size(packet.data(), packet.size()), packet.size());
+        EXPECT(info.width == picture.format.width && info.height == picture.format.height, "%d x %d", info.width,
+               info.height);
+        Picture made = make_picture(random, info.format);
+        const auto before = made.memory[0];
+        CudaencCodedPicture coded{};
+        coded.struct_size = sizeof coded;
+        coded.data = packet.data(), coded.size = packet.size();
+        for (int i = 0; i < info.format.planes; i++)
+            coded.planes[i] = made.memory[i].data(), coded.stride[i] = made.stride[i];
+        EXPECT(cudaenc_decoder_submit(decoder, &coded) == CUDAENC_OK, "%s",
+               log.lines.empty() ? "" : log.lines.back().c_str());
+        CudaencDecodedPicture decoded{};
+        decoded.struct_size = sizeof decoded;
+        EXPECT_EQ(cudaenc_decoder_wait(decoder, &decoded), CUDAENC_OK);
+        EXPECT(!decoded.corrupt);
+        EXPECT_EQ(info.format.components, picture.format.components);
+        for (int c = 0; c < info.format.components; c++)
+            for (int y = 0; y < picture.component_rows(c); y++)
+                for (int x = 0; x < picture.columns(c); x++)
+                    EXPECT(made.get(c, x, y) == picture.get(c, x, y), "component %d of %d, sample %d, %d: %u, not %u",
+                           c, info.format.components, x, y, made.get(c, x, y), picture.get(c, x, y));
+        const CudaencComponent &k = info.format.component[0];
+        const size_t row = static_cast<size_t>(made.columns(0)) * static_cast<size_t>(k.step);
+        for (size_t i = 0; i < before.size(); i++)
+            if (i % static_cast<size_t>(made.stride[0]) >= row)
+                EXPECT(made.memory[0][i] == before[i], "byte %zu between rows", i);
+    }
+    // What is no picture, or not decoded, is said.
+    const uint8_t nothing[16] = {};
+    CudaencPictureInfo info{};
+    info.struct_size = sizeof info;
+    EXPECT_EQ(cudaenc_decoder_read_header(decoder, nothing, sizeof nothing, &info), CUDAENC_ERR_INVALID);
+    EXPECT(log.lines.back().find("neither a codestream nor a file") != std::string::npos, "%s",
+           log.lines.back().c_str());
+    cudaenc_decoder_close(decoder);
 }
 END_TEST
 
@@ -211,6 +267,7 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("j2k_decoder");
     TCase *host = add_case(suite, "host");
     tcase_add_loop_test(host, what_the_encoder_makes_comes_back, 0, 6);
+    tcase_add_loop_test(host, planes_of_the_api, 0, 4);
     tcase_add_loop_test(host, damaged_codestreams, 0, 4);
     tcase_add_test(host, conformance);
     return run_suite(suite);

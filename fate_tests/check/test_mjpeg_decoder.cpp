@@ -991,7 +991,7 @@ START_TEST(refusals) {
     check_plane_refused("cpu", packet);
     for (const std::string &spec : device_specs) check_plane_refused(spec, packet);
     CudaencDecoderConfig options;
-    cudaenc_decoder_defaults(&options, CUDAENC_CODEC_J2K);
+    cudaenc_decoder_defaults(&options, CUDAENC_CODEC_H264);
     CudaencDecoder *decoder;
     EXPECT_EQ(cudaenc_decoder_open(&decoder, &options), CUDAENC_ERR_INVALID);
     cudaenc_decoder_defaults(&options, CUDAENC_CODEC_MJPEG);

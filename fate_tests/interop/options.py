@@ -289,7 +289,8 @@ def texinfo_with(path, documented):
 library = read_library()
 encoders = {codec: compare(codec, library, read_glue('encoder', codec), ('CudaencConfig', struct), GLUE_ONLY.get(codec, frozenset()))
             for codec, struct in STRUCTS.items()}
-decoders = {'mjpeg_cuda': compare('mjpeg_cuda decoder', library, read_glue('decoder', 'mjpeg_cuda'), ('CudaencDecoderConfig',))}
+decoders = {codec: compare(f'{codec} decoder', library, read_glue('decoder', codec), ('CudaencDecoderConfig',))
+            for codec in ('mjpeg_cuda', 'j2k_cuda')}
 check_header(library, encoders)
 for name, documented in ('encoders', encoders), ('decoders', decoders):
     update(f'{ROOT}/docs/{name}.md', document_with(f'{ROOT}/docs/{name}.md', documented))

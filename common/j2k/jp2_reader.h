@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Boxes of JP2 and JPH files (T.800 Annex I): where the codestream is, and what its components are.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cudaenc::j2k {
+
+// A channel of cdef (I.5.3.6). type: 0 colour, 1 opacity, 2 premultiplied opacity; association: the colour, from 1 on.
+struct ChannelDefinition {
+    uint16_t channel, type, association;
+};
+
+struct Jp2File {
+    std::span<const uint8_t> codestream;  // from SOC on; empty: there is none
+    uint32_t enumerated_colour = 0;       // EnumCS of the first colr box that a reader knows; 0: none
+    std::span<const uint8_t> icc_profile;
+    bool has_palette = false;
+    std::vector<ChannelDefinition> channels;
+};
+
+// Of a bare codestream that alone. Boxes that are cut, or unknown, are left out.
+Jp2File read_jp2(std::span<const uint8_t> packet);
+
+}  // namespace cudaenc::j2k
