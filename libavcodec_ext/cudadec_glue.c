@@ -47,7 +47,8 @@ const AVCodecHWConfigInternal *const ff_cudadec_hw_configs[] = {
 
 /* ---- formats ------------------------------------------------------------ */
 
-/* The format of planes with a component each, or of XYZ. Samples are in the highest bits, or in the lowest of 9 to 14. */
+/* The format of planes with a component each, or of XYZ, or gray and alpha. Samples are in the highest bits, or in the
+ * lowest of 9 to 14. */
 static enum AVPixelFormat software_format(const CudaencFormat *f)
 {
     static const struct {
@@ -56,6 +57,7 @@ static enum AVPixelFormat software_format(const CudaencFormat *f)
         enum AVPixelFormat full, limited, deep;
     } formats[] = {
         { CUDAENC_COLOR_GRAY, 1, 0, 0, AV_PIX_FMT_GRAY8,    AV_PIX_FMT_GRAY8,    AV_PIX_FMT_GRAY16 },
+        { CUDAENC_COLOR_GRAY, 2, 0, 0, AV_PIX_FMT_YA8,      AV_PIX_FMT_YA8,      AV_PIX_FMT_YA16 },
         { CUDAENC_COLOR_RGB,  3, 0, 0, AV_PIX_FMT_GBRP,     AV_PIX_FMT_GBRP,     AV_PIX_FMT_GBRP16 },
         { CUDAENC_COLOR_RGB,  4, 0, 0, AV_PIX_FMT_GBRAP,    AV_PIX_FMT_GBRAP,    AV_PIX_FMT_GBRAP16 },
         { CUDAENC_COLOR_YUV,  3, 0, 0, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUV444P,  AV_PIX_FMT_YUV444P16 },
@@ -77,7 +79,7 @@ static enum AVPixelFormat software_format(const CudaencFormat *f)
         if (formats[i].model != f->color_model || formats[i].components != f->components ||
             f->components > 1 && (formats[i].log2_x != c[1].log2_subsample_x || formats[i].log2_y != c[1].log2_subsample_y))
             continue;
-        if (c[0].step == 1)
+        if (c[0].depth + c[0].shift <= 8)
             return f->full_range ? formats[i].full : formats[i].limited;
         if (c[0].shift || c[0].depth == 16)
             return formats[i].deep;

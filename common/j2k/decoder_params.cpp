@@ -172,6 +172,13 @@ CudaencFormat make_format(const Description &d, const Jp2File &file, const std::
     for (int c = 1; c < f.components; c++)
         if (deep && d.components[static_cast<size_t>(c)].depth != d.components[0].depth)
             for (int k = 0; k < f.components; k++) f.component[k].shift = 16 - f.component[k].depth;
+    if (f.components == 2 && options.usual_format) {  // gray and alpha are packed
+        f.planes = 1;
+        for (int c = 0; c < 2; c++) {
+            CudaencComponent &k = f.component[c];
+            k.plane = 0, k.offset = c * k.step, k.step *= 2, k.shift = (deep ? 16 : 8) - k.depth;
+        }
+    }
     for (size_t c = 0; c < d.components.size(); c++) {
         const Extent e = component_extent(d, c, options.lowres);
         const CudaencComponent &k = f.component[places[c]];

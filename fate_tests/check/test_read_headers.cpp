@@ -227,7 +227,7 @@ START_TEST(damage_is_refused) {
     };
     expect_refusal(tile_parts([](Bytes &out) { put_tile_part(out, 2, 0, 1, {}, {}); }), "Isot");
     expect_refusal(tile_parts([](Bytes &out) { put_tile_part(out, 0, 1, 2, {}, {}); }), "comes where 0 is due");
-    expect_refusal(tile_parts([](Bytes &out) { put_tile_part(out, 0, 2, 2, {}, {}); }), "TPsot");
+    expect_refusal(tile_parts([](Bytes &out) { put_tile_part(out, 0, 2, 2, {}, {}); }), "comes where 0 is due");
     expect_refusal(tile_parts([](Bytes &out) { put_tile_part(out, 0, 0, 1, {}, {}), out.put16(0); }), "nor EOC");
     // A tile-part that is longer than what is there is cut.
     Stream cut = Parts().stream();

@@ -47,9 +47,7 @@ CodedTilePart read_sot(std::span<const uint8_t> codestream, size_t at, int tiles
     part.tile = fields.get(2, 0, static_cast<uint32_t>(tiles - 1), "Isot");
     const uint32_t length = fields.get(4);
     part.part = static_cast<uint8_t>(fields.get(1, 0, kMaxTileParts - 1, "TPsot"));
-    part.parts = static_cast<uint8_t>(fields.get(1));
-    if (part.parts && part.part >= part.parts)
-        fields.refuse(format_string("TPsot is %d of %d tile-parts", part.part, part.parts));
+    part.parts = static_cast<uint8_t>(fields.get(1));  // too few in files of some encoders
     if (length && length < kSotBytes + kSodBytes)
         fields.refuse(format_string("Psot is %u: it has to be 0, or 14 or more", length));
     // Without a length it is the last one, up to EOC.
