@@ -9,6 +9,10 @@
 namespace cudaenc::j2k {
 
 // Behind its bytes a codeword segment goes on with ones (C.3.4).
+//
+// A and C, both with 16 bits below the binary point, are a base and what they have in common. A more probable symbol
+// takes Qe off both. It neither renormalises nor is it the less probable one as long as A stays at 0x8000 or above and
+// C at 0 or above. So the smaller of these distances is what they have in common, and one comparison is enough.
 class MqDecoder {
   public:
     explicit MqDecoder(std::span<const uint8_t> bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {  // INITDEC
@@ -17,31 +21,43 @@ class MqDecoder {
         byte_in();
         c_ <<= 7;
         ct_ -= 7;
+        a_ = kHalf;
+        share();
     }
 
     // A decision in a context, which takes its next state (DECODE, C.3.2).
-    uint32_t decode(MqState &context) {
+    [[gnu::always_inline]] uint32_t decode(MqState &context) {
         const MqState state = context;
-        const uint32_t qe = state >> 17, mps = state & 1;
-        a_ -= qe;
-        if (c_ >> 16 >= qe) {
-            c_ -= qe << 16;
-            if (a_ & 0x8000) return mps;
-            const uint32_t lps = a_ < qe ? 1 : 0;
-            context = kMqTable.row[mq_next_row(state, lps)];
-            renormalise();
-            return mps ^ lps;
-        }
-        const uint32_t lps = a_ < qe ? 0 : 1;
-        a_ = qe;
-        context = kMqTable.row[mq_next_row(state, lps)];
-        renormalise();
-        return mps ^ lps;
+        common_ -= static_cast<int32_t>(state >> 17 << 16);
+        if (common_ >= 0) [[likely]]
+            return state & 1;
+        return renormalise(context);
     }
 
   private:
-    void renormalise() {  // RENORMD: as many shifts as there are at once
-        int shift = zeros_above(a_) - 16;
+    static constexpr uint32_t kHalf = 0x80000000u;
+
+    void share() {
+        common_ = static_cast<int32_t>(min_of(a_ - kHalf, min_of(c_, kHalf - 1)));
+        a_ -= static_cast<uint32_t>(common_);
+        c_ -= static_cast<uint32_t>(common_);
+    }
+
+    [[gnu::always_inline]] uint32_t renormalise(MqState &context) {
+        const MqState state = context;
+        const uint32_t qe = state >> 17 << 16;
+        a_ += static_cast<uint32_t>(common_);
+        const int64_t c = int64_t{c_} + common_;
+        uint32_t lps = a_ < qe ? 1 : 0;  // the exchange of C.3.2: the larger interval is the more probable one's
+        if (c < 0) {
+            lps ^= 1;
+            a_ = qe;
+            c_ = static_cast<uint32_t>(c + qe);
+        } else {
+            c_ = static_cast<uint32_t>(c);
+        }
+        context = kMqTable.row[mq_next_row(state, lps)];
+        int shift = zeros_above(a_);  // RENORMD: as many shifts as there are at once
         a_ <<= shift;
         while (shift > ct_) {
             c_ <<= ct_;
@@ -50,6 +66,8 @@ class MqDecoder {
         }
         c_ <<= shift;
         ct_ -= shift;
+        share();
+        return (state & 1) ^ lps;
     }
     void byte_in() {  // BYTEIN: behind 0xFF a byte has seven bits, or is a marker, before which the reader stays
         const uint32_t next = end_ - at_ > 1 ? at_[1] : 0xFF;
@@ -66,7 +84,8 @@ class MqDecoder {
     }
 
     const uint8_t *at_, *end_;  // the byte that was read last
-    uint32_t byte_, a_ = 0x8000, c_;
+    uint32_t byte_, a_, c_;
+    int32_t common_;
     int ct_ = 0;  // shifts until the next byte is due
 };
 

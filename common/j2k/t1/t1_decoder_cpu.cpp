@@ -56,10 +56,10 @@ struct ContextTables {
 };
 
 // North, west, east, south: whether they are significant, and above that bit whether they are negative.
-uint32_t sign_index(const Flags *f, int row) {
+uint32_t sign_index(Flags own, Flags west, Flags east, int row) {
     const auto sign = [row](Flags flags, int at) { return flags >> (kSigns + row + at) & 1; };
-    return (around(*f, row) >> 1 & 0x55) | sign(f[0], 0) << 1 | sign(f[-1], 1) << 3 | sign(f[1], 1) << 5 |
-           sign(f[0], 2) << 7;
+    return (around(own, row) >> 1 & 0x55) | sign(own, 0) << 1 | sign(west, 1) << 3 | sign(east, 1) << 5 |
+           sign(own, 2) << 7;
 }
 
 class Decoder {
@@ -67,11 +67,12 @@ class Decoder {
     Decoder(const BlockToDecode &block, const BlockSamples &to)
         : b_(block),
           to_(to),
-          stride_(static_cast<size_t>(block.width) + 2),
+          stride_(to.stride),
+          pitch_(static_cast<size_t>(block.width) + 2),
           causal_((block.style & kVerticallyCausal) != 0),
           zero_coding_(tables().zero_coding[static_cast<size_t>(block.orientation)].data()) {
         const size_t stripes = static_cast<size_t>(block.height + 3) / 4;
-        std::fill_n(flags_.begin(), stride_ * (stripes + 2), Flags{0});
+        std::fill_n(flags_.begin(), pitch_ * (stripes + 2), Flags{0});
         for (int y = 0; y < block.height; y++)
             std::fill_n(to.coefficients + static_cast<size_t>(y) * to.stride, block.width, 0u);
         reset_contexts();
@@ -130,33 +131,44 @@ class Decoder {
         const int plane = b_.planes - 1 - (pass + 2) / 3;
         const int kind = pass_kind(pass);
         for (int y = 0; y < b_.height; y += 4) {
-            Flags *flags = &flags_[(static_cast<size_t>(y) / 4 + 1) * stride_ + 1];
+            Flags *flags = &flags_[(static_cast<size_t>(y) / 4 + 1) * pitch_ + 1];
             uint32_t *samples = to_.coefficients + static_cast<size_t>(y) * to_.stride;
-            const int rows = std::min(4, b_.height - y);
-            if (kind == kSignificancePropagation)
-                propagate<Pass>(reader, flags, samples, rows, plane);
-            else if (kind == kMagnitudeRefinement)
-                refine<Pass>(reader, flags, samples, rows, plane);
-            else if constexpr (Pass::kHasContexts)
-                clean_up(reader, flags, samples, rows, plane);
+            if (y + 4 <= b_.height)
+                decode_stripe<Pass, 4>(reader, kind, flags, samples, 4, plane);
+            else
+                decode_stripe<Pass, 3>(reader, kind, flags, samples, b_.height - y, plane);
         }
         from = reader;
     }
 
+    // Most: rows of a stripe at most, all of them where it is 4.
+    template <class Pass, int Most>
+    [[gnu::always_inline]] void decode_stripe(typename Pass::Reader &reader, int kind, Flags *flags, uint32_t *samples,
+                                              int rows, int plane) {
+        if (kind == kSignificancePropagation)
+            propagate<Pass, Most>(reader, flags, samples, rows, plane);
+        else if (kind == kMagnitudeRefinement)
+            refine<Pass, Most>(reader, flags, samples, rows, plane);
+        else if constexpr (Pass::kHasContexts)
+            clean_up<Most>(reader, flags, samples, rows, plane);
+    }
+
     template <class Pass>
-    uint32_t read(typename Pass::Reader &reader, uint32_t context) {
+    [[gnu::always_inline]] uint32_t read(typename Pass::Reader &reader, uint32_t context) {
         if constexpr (Pass::kHasContexts)
             return reader.decode(contexts_[context]);
         else
             return reader.get();
     }
 
-    // A sample of the flags' column becomes significant: its sign, and what its neighbours know of it.
+    // A sample of column f becomes significant: its sign, and what its neighbours know of it. flags: of the column,
+    // which are not at f yet.
     template <class Pass>
-    void become_significant(typename Pass::Reader &reader, Flags *f, uint32_t *sample, int row, int plane) {
+    [[gnu::always_inline]] void become_significant(typename Pass::Reader &reader, Flags *f, Flags &flags,
+                                                   uint32_t *sample, int row, int plane) {
         uint32_t negative;
         if constexpr (Pass::kHasContexts) {
-            const uint32_t coding = tables_.sign[sign_index(f, row)];
+            const uint32_t coding = tables_.sign[sign_index(flags, f[-1], f[1], row)];
             negative = reader.decode(contexts_[coding >> 1]) ^ (coding & 1);
         } else {
             negative = reader.get();
@@ -164,70 +176,85 @@ class Decoder {
         *sample = negative << 31 | 3u << plane;
         const int at = 3 * (row + 1);
         f[-1] |= 4u << at;
-        f[0] |= 2u << at | negative << (kSigns + row + 1);
+        flags |= 2u << at | negative << (kSigns + row + 1);
         f[1] |= 1u << at;
         if (row == 0 && !causal_) {
-            Flags *above = f - stride_;
+            Flags *above = f - pitch_;
             above[-1] |= 4u << 15;
             above[0] |= 2u << 15 | negative << (kSigns + 5);
             above[1] |= 1u << 15;
         }
         if (row == 3) {
-            Flags *below = f + stride_;
+            Flags *below = f + pitch_;
             below[-1] |= 4u;
             below[0] |= 2u | negative << kSigns;
             below[1] |= 1u;
         }
     }
 
-    template <class Pass>
-    void propagate(typename Pass::Reader &reader, Flags *f, uint32_t *samples, int rows, int plane) {
+    template <class Pass, int Most>
+    [[gnu::always_inline]] void propagate(typename Pass::Reader &reader, Flags *f, uint32_t *samples, int rows,
+                                          int plane) {
         for (int x = 0; x < b_.width; x++, f++, samples++) {
-            if (!(*f & kSignificance)) continue;
-            for (int row = 0; row < rows; row++) {
-                const uint32_t near = around(*f, row);
+            Flags flags = *f;
+            if (!(flags & kSignificance)) continue;
+#pragma GCC unroll 4
+            for (int row = 0; row < Most; row++) {
+                if (Most < 4 && row >= rows) break;
+                const uint32_t near = around(flags, row);
                 if ((near & kMiddle) || !near) continue;
                 if (read<Pass>(reader, zero_coding_[near]))
-                    become_significant<Pass>(reader, f, samples + static_cast<size_t>(row) * to_.stride, row, plane);
-                *f |= 1u << (kVisited + row);
+                    become_significant<Pass>(reader, f, flags, samples + static_cast<size_t>(row) * stride_, row,
+                                             plane);
+                flags |= 1u << (kVisited + row);
             }
+            *f = flags;
         }
     }
 
-    template <class Pass>
-    void refine(typename Pass::Reader &reader, Flags *f, uint32_t *samples, int rows, int plane) {
+    template <class Pass, int Most>
+    [[gnu::always_inline]] void refine(typename Pass::Reader &reader, Flags *f, uint32_t *samples, int rows,
+                                       int plane) {
         for (int x = 0; x < b_.width; x++, f++, samples++) {
-            if (!(*f & kOwn)) continue;
-            for (int row = 0; row < rows; row++) {
-                const Flags flags = *f;
-                if (!(flags & own_bit(row)) || (flags >> (kVisited + row) & 1)) continue;
-                const uint32_t context = flags >> (kRefined + row) & 1         ? kRefinement + 2
-                                         : around(flags, row) & ~kMiddle & 511 ? kRefinement + 1
-                                                                               : kRefinement;
+            Flags flags = *f;
+            if (!(flags & kOwn)) continue;
+#pragma GCC unroll 4
+            for (int row = 0; row < Most; row++) {
+                if (Most < 4 && row >= rows) break;
+                if ((flags & (own_bit(row) | 1u << (kVisited + row))) != own_bit(row)) continue;
+                const uint32_t context = flags & 1u << (kRefined + row)          ? kRefinement + 2
+                                         : around(flags, row) & (511 & ~kMiddle) ? kRefinement + 1
+                                                                                 : kRefinement;
                 const uint32_t bit = read<Pass>(reader, context);
                 // The half that was the middle becomes the bit, and half of that the middle.
-                samples[static_cast<size_t>(row) * to_.stride] ^= (bit ^ 1) << (plane + 1) | 1u << plane;
-                *f |= 1u << (kRefined + row);
+                samples[static_cast<size_t>(row) * stride_] ^= (bit ^ 1) << (plane + 1) | 1u << plane;
+                flags |= 1u << (kRefined + row);
             }
+            *f = flags;
         }
     }
 
-    void clean_up(MqDecoder &reader, Flags *f, uint32_t *samples, int rows, int plane) {
+    template <int Most>
+    [[gnu::always_inline]] void clean_up(MqDecoder &reader, Flags *f, uint32_t *samples, int rows, int plane) {
         for (int x = 0; x < b_.width; x++, f++, samples++) {
-            int row = 0;
-            if (rows == 4 && !(*f & (kSignificance | kAllVisited))) {  // run-length mode (D.3.4)
+            Flags flags = *f;
+            int first = 0;
+            if (Most == 4 && !(flags & (kSignificance | kAllVisited))) {  // run-length mode (D.3.4)
                 if (!reader.decode(contexts_[kRunLength])) continue;
-                row = static_cast<int>(reader.decode(contexts_[kUniform]) << 1);
+                int row = static_cast<int>(reader.decode(contexts_[kUniform]) << 1);
                 row |= static_cast<int>(reader.decode(contexts_[kUniform]));
-                become_significant<MqPass>(reader, f, samples + static_cast<size_t>(row) * to_.stride, row, plane);
-                row++;
+                become_significant<MqPass>(reader, f, flags, samples + static_cast<size_t>(row) * stride_, row, plane);
+                first = row + 1;
             }
-            for (; row < rows; row++) {
-                if ((*f & own_bit(row)) || (*f >> (kVisited + row) & 1)) continue;
-                if (reader.decode(contexts_[zero_coding_[around(*f, row)]]))
-                    become_significant<MqPass>(reader, f, samples + static_cast<size_t>(row) * to_.stride, row, plane);
+#pragma GCC unroll 4
+            for (int row = 0; row < Most; row++) {
+                if (Most < 4 && row >= rows) break;
+                if (row < first || (flags & (own_bit(row) | 1u << (kVisited + row)))) continue;
+                if (reader.decode(contexts_[zero_coding_[around(flags, row)]]))
+                    become_significant<MqPass>(reader, f, flags, samples + static_cast<size_t>(row) * stride_, row,
+                                               plane);
             }
-            *f &= ~kAllVisited;
+            *f = flags & ~kAllVisited;
         }
     }
 
@@ -237,7 +264,7 @@ class Decoder {
 
     const BlockToDecode &b_;
     const BlockSamples to_;
-    const size_t stride_;
+    const size_t stride_, pitch_;  // of samples, of flags
     const bool causal_;
     const uint8_t *const zero_coding_;
     const ContextTables &tables_ = tables();
