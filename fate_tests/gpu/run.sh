@@ -12,8 +12,9 @@ device=${1:-cuda}
 jobs=${JOBS:-$(nproc)}
 record=gpu-record.txt
 parts=${PARTS:-fate programs pictures sanitizer soak}
-rm -rf logs
+rm -rf logs tests/data
 mkdir -p logs
+tar -C tests -xzf tests/data.tar.gz # raw video
 export LD_LIBRARY_PATH=$PWD/emu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # FATE's ffmpeg looks where it was built
 
 part() { [[ " $parts " = *" $1 "* ]]; }
