@@ -306,6 +306,9 @@ if part sanitizer; then
             CK_RUN_CASE="stays on the device" check $tool-mjpeg-decode "$sanitizer" --tool "$tool" --error-exitcode 9 check/test_mjpeg_decoder "$device"
             check $tool-mjpeg-decode-cuda "$sanitizer" --tool "$tool" --error-exitcode 9 bin/ffmpeg -v error -nostdin "${into_gpu[@]}" \
                 -i logs/yuvj420p.nut -frames:v 3 -f null -
+            for stage in deblock search refine inter_kernels finish; do
+                CK_FORK=no check $tool-h264-$stage "$sanitizer" --tool "$tool" --error-exitcode 9 "check/test_h264_$stage" "$device"
+            done
             codec=h264_cavlc_cuda
             check $tool-h264-420 sanitize $tool "$(picture 79x61 4 yuv420p 2)" "-slices 2"
             check $tool-h264-422p10-pcm sanitize $tool "-f lavfi -i nullsrc=s=66x66,format=yuv422p10le,noise=alls=100:allf=t -frames:v 2" "-qp -12"

@@ -209,6 +209,7 @@ DEVICE CodedPart code_chroma(const QpChoice &qp, InterState &s, uint32_t without
     const uint32_t bits = warp_add(ac.bits + dc_sums.bits) + nonzero + nonzero_dc;
     const uint64_t coded = cost_of(qp.lambda, squares, bits + kBlockBits), none = cost_of(0, without, 0);
     if ((nonzero || nonzero_dc) && coded < none) return {coded, nonzero ? 2u : 1u, bits};
+    warp_sync();  // other lanes wrote what these write again
     for (int i = lane; i < 16 + 128; i += 32) s.chroma_levels[i] = 0;
     for (int i = lane; i < 2 * 64; i += 32) s.chroma[i >> 6][i & 63] = s.prediction.chroma[i >> 6][i & 63];
     warp_sync();
