@@ -105,7 +105,6 @@ int log2_subsample(int step, int least) {
 CudaencColorModel color_model_of(const Description &d, const Jp2File &file) {
     const size_t count = d.components.size();
     if (count > 4) unsupported(format_string("a picture of %zu components", count));
-    if (file.has_palette) unsupported("a palette");
     constexpr uint32_t kCmyk = 12, kSycc = 18, kEsycc = 24;
     if (file.enumerated_colour == kCmyk && count == 4) return CUDAENC_COLOR_CMYK;
     if (count < 3) return CUDAENC_COLOR_GRAY;
@@ -116,9 +115,36 @@ CudaencColorModel color_model_of(const Description &d, const Jp2File &file) {
     return count == 3 && (d.rsiz == 3 || d.rsiz == 4) ? CUDAENC_COLOR_XYZ : CUDAENC_COLOR_RGB;
 }
 
+// The components of what a file's palette makes of the codestream's. channels: without their places.
+Description map_channels(const Description &d, const Jp2File &file, std::vector<Channel> &channels) {
+    if (file.palette.empty() || file.mappings.empty()) {
+        for (size_t c = 0; c < d.components.size(); c++) channels.push_back({c, c, d.components[c].is_signed, {}});
+        return d;
+    }
+    Description mapped = d;
+    mapped.components.clear();
+    for (const ChannelMapping &m : file.mappings) {
+        if (m.component >= d.components.size() || (m.by_palette && m.column >= file.palette.size()))
+            throw Error(CUDAENC_ERR_INVALID,
+                        format_string("JPEG 2000: channel %zu is mapped to component %d, column %d", channels.size(),
+                                      m.component, m.column));
+        Component component = d.components[m.component];
+        channels.push_back({m.component, channels.size(), component.is_signed, {}});
+        if (m.by_palette) {
+            const PaletteColumn &column = file.palette[m.column];
+            component.depth = column.depth, component.is_signed = column.is_signed;
+            channels.back().is_signed = column.is_signed;
+            channels.back().values = column.values;
+        }
+        mapped.components.push_back(component);
+    }
+    return mapped;
+}
+
 // Where components go by cdef: colours in their order, then opacity.
 std::array<uint8_t, kMaxComponents> places_of(const Jp2File &file, size_t components) {
     std::array<uint8_t, kMaxComponents> places{0, 1, 2, 3}, told = places;
+    if (components > kMaxComponents) return places;
     uint32_t taken = 0;
     for (const ChannelDefinition &k : file.channels) {
         const bool is_colour = k.type == 0 && k.association >= 1;
@@ -150,7 +176,9 @@ CudaencFormat make_format(const Description &d, const Jp2File &file, const std::
     }
     for (size_t c = 0; c < d.components.size(); c++) {
         const Component &from = d.components[c];
-        const bool whole_word = from.depth == 9 || from.depth == 10 || from.depth == 12 || from.depth == 14;
+        // With alpha there are few formats of a depth of their own.
+        const bool whole_word =
+            from.depth == 10 || (!f.has_alpha && (from.depth == 9 || from.depth == 12 || from.depth == 14));
         f.component[places[c]] = {.plane = places[c],
                                   .offset = 0,
                                   .step = deep ? 2 : 1,
@@ -214,22 +242,25 @@ Geometry make_decoder_geometry(const Description &d, size_t bytes, const Decoder
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options) {
     const Jp2File file = read_jp2(packet);
     if (file.codestream.empty()) throw Error(CUDAENC_ERR_INVALID, "JPEG 2000: this is neither a codestream nor a file");
-    const Description d = read_headers(file.codestream);
-    check_pixels(d, options);
+    const Description coded = read_headers(file.codestream);
+    check_pixels(coded, options);
     auto header = std::make_unique<Header>();
-    if (d.components.size() <= kMaxComponents) header->places = places_of(file, d.components.size());
     // What follows may be of another picture with the same headers.
-    header->size = static_cast<size_t>(file.codestream.data() - packet.data()) + d.coded_tile_parts.front().begin;
+    header->size = static_cast<size_t>(file.codestream.data() - packet.data()) + coded.coded_tile_parts.front().begin;
+    const Description d = map_channels(coded, file, header->channels);
+    const std::array<uint8_t, kMaxComponents> places = places_of(file, d.components.size());
     CudaencPictureInfo &info = header->info;
-    info.format = make_format(d, file, header->places, options);
+    info.format = make_format(d, file, places, options);
     DecoderOptions whole = options;
     whole.lowres = 0;
-    const CudaencFormat before = make_format(d, file, header->places, whole);
+    const CudaencFormat before = make_format(d, file, places, whole);
     info.width = before.width, info.height = before.height;
     info.sample_aspect_num = 0, info.sample_aspect_den = 1;
     info.orientation = 1;
-    for (size_t c = 0; c < d.components.size() && !options.usual_format; c++)
-        info.is_signed[header->places[c]] = d.components[c].is_signed;
+    for (size_t c = 0; c < header->channels.size(); c++) {
+        header->channels[c].place = places[c];
+        info.is_signed[places[c]] = d.components[c].is_signed && !options.usual_format;
+    }
     header->icc_profile.assign(file.icc_profile.begin(), file.icc_profile.end());
     info.icc_profile = header->icc_profile.empty() ? nullptr : header->icc_profile.data();
     info.icc_profile_size = header->icc_profile.size();

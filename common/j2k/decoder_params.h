@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "../pipeline.h"
 #include "codestream/description.h"
@@ -26,9 +27,16 @@ Geometry make_decoder_geometry(const Description &description, size_t bytes, con
 // A component's samples with resolutions left out: [x0, x1) x [y0, y1).
 Extent component_extent(const Description &description, size_t component, int lowres);
 
+// A component of the format: which one of the codestream it is of, and what its samples become.
+struct Channel {
+    size_t component;
+    size_t place;  // in the format
+    bool is_signed;
+    std::vector<int32_t> values;  // [sample], of a palette; empty: as they are
+};
 // What the headers of a packet say.
 struct Header : PictureHeader {
-    std::array<uint8_t, kMaxComponents> places{0, 1, 2, 3};  // [component of the codestream]: which one of the format
+    std::vector<Channel> channels;
 };
 // Throws Error as read_headers() does; CUDAENC_ERR_UNSUPPORTED for components that no format has.
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The pipeline of the decoder on CPU threads: headers of a packet, then its samples to planes. Pictures in flight share
 // the threads.
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "../cpu_pipeline.h"
 #include "codestream/read_headers.h"
@@ -56,12 +58,23 @@ class J2kCpuDecoder : public CpuPipeline<Decoder> {
         begin_stage(slot, kDecode);
         Decoded decoded{.damage = {}, .fallback = fallback_};
         const auto take = [&](size_t c, int x, int y, std::span<const int32_t> samples) {
-            const Component &from = description.components[c];
-            const uint32_t flipped = options_.usual_format && from.is_signed ? 1u << (from.depth - 1) : 0;
-            store_samples(coded, header.info.format.component[header.places[c]], flipped, x, y, samples);
+            for (const Channel &channel : header.channels)
+                if (channel.component == c) store_channel(coded, channel, x, y, samples);
         };
         decoded.damage = decode_codestream(codestream, description, options_, pool(), take);
         return decoded;
+    }
+
+    void store_channel(const CodedPicture &coded, const Channel &channel, int x, int y,
+                       std::span<const int32_t> samples) const {
+        const CudaencComponent &to = coded.header->info.format.component[channel.place];
+        const uint32_t flipped = options_.usual_format && channel.is_signed ? 1u << (to.depth - 1) : 0;
+        if (channel.values.empty()) return store_samples(coded, to, flipped, x, y, samples);
+        std::vector<int32_t> values;
+        const auto last = static_cast<int32_t>(channel.values.size() - 1);
+        for (const int32_t sample : samples)
+            values.push_back(channel.values[static_cast<size_t>(std::clamp(sample, 0, last))]);
+        store_samples(coded, to, flipped, x, y, values);
     }
 
     const DecoderOptions options_;

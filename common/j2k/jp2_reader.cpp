@@ -51,6 +51,34 @@ void read_colour(Bytes colr, Jp2File &file) {  // I.5.3.3. Of several the first 
     if (colr[0] == 2) file.icc_profile = colr.subspan(3);
 }
 
+void read_palette(Bytes pclr, Jp2File &file) {
+    if (pclr.size() < 3 || !file.palette.empty()) return;
+    const size_t entries = get16(pclr, 0), columns = pclr[2];
+    if (!entries || entries > 1024 || pclr.size() < 3 + columns) return;
+    for (size_t i = 0; i < columns; i++) {
+        const int depth = (pclr[3 + i] & 127) + 1;
+        if (depth > 16) return file.palette.clear();
+        file.palette.push_back({depth, (pclr[3 + i] & 128) != 0, std::vector<int32_t>(entries)});
+    }
+    size_t at = 3 + columns;
+    for (size_t entry = 0; entry < entries; entry++)
+        for (PaletteColumn &column : file.palette) {
+            const size_t bytes = column.depth > 8 ? 2 : 1;
+            if (pclr.size() - at < bytes) return;  // the others are 0
+            const auto value = static_cast<int32_t>(bytes == 2 ? get16(pclr, at) : pclr[at]);
+            const int unused = 32 - column.depth;
+            column.values[entry] = column.is_signed
+                                       ? static_cast<int32_t>(static_cast<uint32_t>(value) << unused) >> unused
+                                       : value & ((1 << column.depth) - 1);
+            at += bytes;
+        }
+}
+
+void read_mappings(Bytes cmap, Jp2File &file) {
+    for (size_t at = 0; at + 4 <= cmap.size() && file.mappings.size() < 256; at += 4)
+        file.mappings.push_back({static_cast<uint16_t>(get16(cmap, at)), cmap[at + 2] == 1, cmap[at + 3]});
+}
+
 void read_channels(Bytes cdef, Jp2File &file) {
     if (cdef.size() < 2 || !file.channels.empty()) return;
     for (size_t at = 2, count = get16(cdef, 0); count && at + 6 <= cdef.size(); at += 6, count--)
@@ -69,13 +97,21 @@ Jp2File read_jp2(Bytes packet) {
     if (packet.size() < 12 || get32(packet, 0) != 12 || get32(packet, 4) != type_of("jP  ")) return file;
     while (const auto box = take_box(packet)) {
         if (box->type == type_of("jp2c") && file.codestream.empty()) file.codestream = box->content;
+        if (box->type == type_of("cmap")) read_mappings(box->content, file);  // of some writers
         if (box->type != type_of("jp2h")) continue;
         Bytes header = box->content;
         while (const auto inner = take_box(header)) {
             if (inner->type == type_of("colr")) read_colour(inner->content, file);
             if (inner->type == type_of("cdef")) read_channels(inner->content, file);
-            file.has_palette |= inner->type == type_of("pclr");
+            if (inner->type == type_of("pclr")) read_palette(inner->content, file);
+            if (inner->type == type_of("cmap")) read_mappings(inner->content, file);
         }
+    }
+    // Without a mapping that uses columns alone each column is a channel of the first component, as readers take it.
+    const bool by_columns = std::ranges::all_of(file.mappings, [](const ChannelMapping &m) { return m.by_palette; });
+    if (!file.palette.empty() && (file.mappings.empty() || !by_columns)) {
+        file.mappings.clear();
+        for (size_t i = 0; i < file.palette.size(); i++) file.mappings.push_back({0, true, static_cast<uint8_t>(i)});
     }
     return file;
 }

@@ -12,11 +12,24 @@ struct ChannelDefinition {
     uint16_t channel, type, association;
 };
 
+// A column of a palette (I.5.3.4), and what cmap makes a channel of (I.5.3.5): a component as it is, or by a column.
+struct PaletteColumn {
+    int depth;
+    bool is_signed;
+    std::vector<int32_t> values;
+};
+struct ChannelMapping {
+    uint16_t component;
+    bool by_palette;
+    uint8_t column;
+};
+
 struct Jp2File {
     std::span<const uint8_t> codestream;  // from SOC on; empty: there is none
     uint32_t enumerated_colour = 0;       // EnumCS of the first colr box that a reader knows; 0: none
     std::span<const uint8_t> icc_profile;
-    bool has_palette = false;
+    std::vector<PaletteColumn> palette;
+    std::vector<ChannelMapping> mappings;
     std::vector<ChannelDefinition> channels;
 };
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "../../common/bytes.h"
 #include "../../common/j2k/codestream/read_headers.h"
 #include "../../common/j2k/picture_decoder_cpu.h"
 #include "j2k_case.h"
@@ -153,6 +154,66 @@ START_TEST(planes_of_the_api) {
 }
 END_TEST
 
+// A box of a file.
+std::vector<uint8_t> box(const char *type, const std::vector<uint8_t> &content) {
+    Bytes out;
+    out.put32(static_cast<uint32_t>(content.size() + 8));
+    out.put_text(type);
+    out.put_bytes(content.data(), content.size());
+    return out.data;
+}
+std::vector<uint8_t> joined(std::initializer_list<std::vector<uint8_t>> parts) {
+    std::vector<uint8_t> out;
+    for (const auto &part : parts) out.insert(out.end(), part.begin(), part.end());
+    return out;
+}
+
+// Indices of four colours, which come out as three planes; channels by cdef.
+START_TEST(palettes_and_channels) {
+    Random random(5);
+    Picture picture = make_picture(random, make_format(31, 17, 1, 8, false, CUDAENC_COLOR_GRAY));
+    for (int y = 0; y < 17; y++)
+        for (int x = 0; x < 31; x++) picture.set(0, x, y, random.below(5));  // one beyond the palette
+    const std::vector<uint8_t> codestream = code(random, picture, false, true);
+    const uint8_t colours[4][3] = {{1, 2, 3}, {40, 50, 60}, {255, 0, 7}, {9, 8, 200}};
+    std::vector<uint8_t> pclr{0, 4, 3, 7, 7, 7};
+    for (const auto &colour : colours) pclr.insert(pclr.end(), colour, colour + 3);
+    const std::vector<uint8_t> file =
+        joined({box("jP  ", {13, 10, 0x87, 10}),
+                box("jp2h", joined({box("colr", {1, 0, 0, 0, 0, 0, 16}), box("pclr", pclr),
+                                    box("cmap", {0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1, 2}),
+                                    // The first channel is blue, the last one red.
+                                    box("cdef", {0, 3, 0, 0, 0, 0, 0, 3, 0, 1, 0, 0, 0, 2, 0, 2, 0, 0, 0, 1})})),
+                box("jp2c", codestream)});
+    CudaencDecoderConfig config;
+    cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K);
+    config.device = "cpu", config.threads = 1;
+    CudaencDecoder *decoder;
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+    CudaencPictureInfo info{};
+    info.struct_size = sizeof info;
+    EXPECT_EQ(cudaenc_decoder_read_header(decoder, file.data(), file.size(), &info), CUDAENC_OK);
+    EXPECT(info.format.components == 3 && info.format.color_model == CUDAENC_COLOR_RGB, "%d components",
+           info.format.components);
+    Picture made = make_picture(random, info.format);
+    CudaencCodedPicture coded{};
+    coded.struct_size = sizeof coded;
+    coded.data = file.data(), coded.size = file.size();
+    for (int i = 0; i < 3; i++) coded.planes[i] = made.memory[i].data(), coded.stride[i] = made.stride[i];
+    EXPECT_EQ(cudaenc_decoder_submit(decoder, &coded), CUDAENC_OK);
+    CudaencDecodedPicture decoded{};
+    decoded.struct_size = sizeof decoded;
+    EXPECT_EQ(cudaenc_decoder_wait(decoder, &decoded), CUDAENC_OK);
+    for (int c = 0; c < 3; c++)
+        for (int y = 0; y < 17; y++)
+            for (int x = 0; x < 31; x++) {
+                const uint32_t index = std::min(picture.get(0, x, y), 3u);
+                EXPECT_EQ(made.get(c, x, y), colours[index][2 - c]);
+            }
+    cudaenc_decoder_close(decoder);
+}
+END_TEST
+
 // Bytes changed, cut, or lost: a picture or an error.
 START_TEST(damaged_codestreams) {
     Random random(static_cast<uint64_t>(_i) + 100);
@@ -268,6 +329,7 @@ int main(int argc, char **argv) {
     TCase *host = add_case(suite, "host");
     tcase_add_loop_test(host, what_the_encoder_makes_comes_back, 0, 6);
     tcase_add_loop_test(host, planes_of_the_api, 0, 4);
+    tcase_add_test(host, palettes_and_channels);
     tcase_add_loop_test(host, damaged_codestreams, 0, 4);
     tcase_add_test(host, conformance);
     return run_suite(suite);
