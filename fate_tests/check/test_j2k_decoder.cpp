@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../../common/bytes.h"
+#include "../../common/j2k/codestream/markers.h"
 #include "../../common/j2k/codestream/read_headers.h"
 #include "../../common/j2k/picture_decoder_cpu.h"
 #include "j2k_case.h"
@@ -156,11 +156,11 @@ END_TEST
 
 // A box of a file.
 std::vector<uint8_t> box(const char *type, const std::vector<uint8_t> &content) {
-    Bytes out;
-    out.put32(static_cast<uint32_t>(content.size() + 8));
-    out.put_text(type);
-    out.put_bytes(content.data(), content.size());
-    return out.data;
+    std::vector<uint8_t> out(8 + content.size());
+    put_be32(out.data(), static_cast<uint32_t>(out.size()));
+    std::copy_n(type, 4, out.begin() + 4);
+    std::ranges::copy(content, out.begin() + 8);
+    return out;
 }
 std::vector<uint8_t> joined(std::initializer_list<std::vector<uint8_t>> parts) {
     std::vector<uint8_t> out;
