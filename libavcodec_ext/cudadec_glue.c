@@ -77,7 +77,9 @@ static enum AVPixelFormat software_format(const CudaencFormat *f)
         char name[32];
 
         if (formats[i].model != f->color_model || formats[i].components != f->components ||
-            f->components > 1 && (formats[i].log2_x != c[1].log2_subsample_x || formats[i].log2_y != c[1].log2_subsample_y))
+            f->components > 1 && (formats[i].log2_x != c[1].log2_subsample_x || formats[i].log2_y != c[1].log2_subsample_y) ||
+            f->components > 2 && (formats[i].log2_x != c[2].log2_subsample_x || formats[i].log2_y != c[2].log2_subsample_y) ||
+            f->components > 3 && (c[3].log2_subsample_x || c[3].log2_subsample_y))
             continue;
         if (c[0].depth + c[0].shift <= 8)
             return f->full_range ? formats[i].full : formats[i].limited;

@@ -2,8 +2,10 @@
 #include "decoder_params.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "../error.h"
+#include "../option_checks.h"
 #include "codestream/read_headers.h"
 #include "jp2_reader.h"
 
@@ -156,6 +158,18 @@ std::array<uint8_t, kMaxComponents> places_of(const Jp2File &file, size_t compon
     return taken == (1u << components) - 1 ? told : places;
 }
 
+// FFmpeg's formats have one sampling for both chroma components, and that of the first one for the others.
+void check_usual(const CudaencFormat &f) {
+    const auto is_as = [&](int c, int other) {
+        return f.component[c].log2_subsample_x == f.component[other].log2_subsample_x &&
+               f.component[c].log2_subsample_y == f.component[other].log2_subsample_y;
+    };
+    const bool first_is_whole = !f.component[0].log2_subsample_x && !f.component[0].log2_subsample_y;
+    if (!first_is_whole || (f.components == 2 && !is_as(1, 0)) || (f.components > 2 && !is_as(2, 1)) ||
+        (f.components == 4 && !is_as(3, 0)))
+        unsupported("a usual format for components of these samplings");
+}
+
 CudaencFormat make_format(const Description &d, const Jp2File &file, const std::array<uint8_t, kMaxComponents> &places,
                           const DecoderOptions &options) {
     CudaencFormat f{};
@@ -216,6 +230,8 @@ CudaencFormat make_format(const Description &d, const Jp2File &file, const std::
                                       e.height(), f.width, f.height));
         if (!e.width() || !e.height()) unsupported(format_string("component %zu without samples", c));
     }
+    check_format(f, std::numeric_limits<int>::max(), CUDAENC_COLOR_YCCK);
+    if (options.usual_format) check_usual(f);
     return f;
 }
 

@@ -143,6 +143,25 @@ START_TEST(planes_of_the_api) {
             if (i % static_cast<size_t>(made.stride[0]) >= row)
                 EXPECT(made.memory[0][i] == before[i], "byte %zu between rows", i);
     }
+    // Samplings that no format has: SIZ tells XRsiz and YRsiz of a component in bytes 43 and 44, three bytes a
+    // component.
+    Picture picture = make_picture(random, make_format(32, 32, 3, 8, false, CUDAENC_COLOR_RGB));
+    fill(random, picture, Content::noise);
+    std::vector<uint8_t> stream = code(random, picture, false, true);
+    stream[43 + 3] = stream[44 + 3] = 2;  // of the second component alone
+    for (const int usual : {0, 1}) {
+        CudaencDecoderConfig other = config;
+        other.usual_format = usual;
+        CudaencDecoder *second;
+        EXPECT_EQ(cudaenc_decoder_open(&second, &other), CUDAENC_OK);
+        CudaencPictureInfo told{};
+        told.struct_size = sizeof told;
+        EXPECT_EQ(cudaenc_decoder_read_header(second, stream.data(), stream.size(), &told),
+                  usual ? int{CUDAENC_ERR_UNSUPPORTED} : int{CUDAENC_OK});
+        cudaenc_decoder_close(second);
+    }
+    EXPECT(log.lines.back().find("a usual format for components of these samplings") != std::string::npos, "%s",
+           log.lines.back().c_str());
     // What is no picture, or not decoded, is said.
     const uint8_t nothing[16] = {};
     CudaencPictureInfo info{};
