@@ -158,6 +158,12 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
         av_log(avctx, AV_LOG_ERROR, "Pictures of these components have no pixel format\n");
         return AVERROR_PATCHWELCOME;
     }
+    if (AV_CEIL_RSHIFT(info->width, avctx->lowres) != info->format.width ||
+        AV_CEIL_RSHIFT(info->height, avctx->lowres) != info->format.height) {
+        av_log(avctx, AV_LOG_ERROR, "-lowres %d of a picture at an odd offset is not supported: it has %dx%d samples\n",
+               avctx->lowres, info->format.width, info->format.height);
+        return AVERROR_PATCHWELCOME;
+    }
     if (s->fields == 2 &&
         (avctx->lowres || info->height & ((1 << info->format.component[1].log2_subsample_y) - 1))) {
         av_log(avctx, AV_LOG_ERROR, "Fields with -lowres, or of odd heights with half the chroma are not supported: "
