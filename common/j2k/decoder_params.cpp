@@ -248,7 +248,7 @@ Extent component_extent(const Description &d, size_t component, int lowres) {
 Geometry make_decoder_geometry(const Description &d, size_t bytes, const DecoderOptions &options) {
     check_pixels(d, options);
     for (const Component &k : d.components)
-        if (k.depth > 28) unsupported(format_string("a component of %d bits", k.depth));
+        if (k.depth > 16) unsupported(format_string("a component of %d bits", k.depth));
     check_coding(d, d.components.size(), options);
     for (const auto &[tile, coding] : d.own_coding) check_coding(coding, d.components.size(), options);
     check_counts(d, bytes);

@@ -26,10 +26,14 @@ CUDAENC_HD uint32_t without_region(uint32_t twice, int region_shift) {
     const uint32_t region = twice >> min_of(region_shift, 31);
     return region_shift && region > 1 ? region | 1 : twice;  // its lowest bits are 0, and so known
 }
+//
+// Reversible ones of samples of 16 bits are below 2^20. Damaged ones are clipped, so that no sum of 32 levels and of a
+// component transform exceeds 32 bits: a level adds at most 5.25 times the largest.
+constexpr uint32_t kMostReversible = 1u << 21;
 inline void dequantise_row(uint32_t *row, int count, int region_shift) {
     for (int x = 0; x < count; x++) {
         const uint32_t twice = without_region(magnitude(row[x]), region_shift);
-        const auto value = static_cast<int32_t>(twice >> 1);
+        const auto value = static_cast<int32_t>(min_of(twice >> 1, kMostReversible));
         row[x] = static_cast<uint32_t>(row[x] & kSignBit ? -value : value);
     }
 }

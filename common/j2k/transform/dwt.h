@@ -63,7 +63,7 @@ struct Dwt97 {  // irreversible, T.800 F.4.8.2
     }
     template <int Step>
     CUDAENC_HD static Sample unlift(Sample centre, Sample before, Sample after) {  // F.3.8.2
-        return centre - lift<Step>(0, before, after);
+        return centre - kWeight<Step> * (before + after);
     }
     // 1/K for each low half, K for each high half: they cancel in HL and LH.
     CUDAENC_HD static RowScale<Sample> row_scale(bool odd_row, bool across, bool down) {

@@ -4,78 +4,128 @@
 #include <algorithm>
 #include <vector>
 
+#include "../../simd.h"
 #include "dwt.h"
 
 namespace cudaenc::j2k {
 
 namespace {
 
-// Undoes lifting steps from `Step` down: positions [begin, begin + count) of `width` signals beside each other.
+// Lines that lie beside each other: samples of a row, or rows of some columns. Low and high ones lie apart.
+template <class Sample>
+struct Lines {
+    Sample *first;
+    int count;
+    Sample *at(int i, int width) const { return first + static_cast<ptrdiff_t>(i) * width; }
+};
+
+// Undoes a lifting step: of line k by lines k + offset - 1 and k + offset of the other half. Beyond its ends the other
+// neighbour stands for both (whole-sample symmetric extension).
 template <class W, int Step>
-void undo_step(typename W::Sample *x, int begin, int count, int width) {
-    for (int i = (begin + Step + 1) & 1; i < count; i += 2) {
-        const auto row = [&](int k) { return x + static_cast<ptrdiff_t>(mirror(k, 0, count)) * width; };
-        typename W::Sample *centre = row(i), *before = row(i - 1), *after = row(i + 1);
-        for (int k = 0; k < width; k++) centre[k] = W::template unlift<Step>(centre[k], before[k], after[k]);
+[[gnu::always_inline]] inline void undo_step(const Lines<typename W::Sample> &half,
+                                             const Lines<typename W::Sample> &other, int offset, int width) {
+    using Sample = typename W::Sample;
+    const auto undo_line = [&](int k, int before, int after) {
+        Sample *__restrict centre = half.at(k, width);
+        const Sample *b = other.at(before, width), *a = other.at(after, width);
+        for (int i = 0; i < width; i++) centre[i] = W::template unlift<Step>(centre[i], b[i], a[i]);
+    };
+    const int first = 1 - offset, last = std::min(half.count, other.count - offset);  // [first, last) have both
+    if (first && half.count) undo_line(0, 0, 0);
+    if (width == 1) {
+        Sample *__restrict centre = half.first;
+        const Sample *b = other.first + offset - 1;
+        for (int k = first; k < last; k++) centre[k] = W::template unlift<Step>(centre[k], b[k], b[k + 1]);
+    } else {
+        for (int k = first; k < last; k++) undo_line(k, k + offset - 1, k + offset);
     }
-    if constexpr (Step > 0) undo_step<W, Step - 1>(x, begin, count, width);
+    for (int k = std::max(last, first); k < half.count; k++) undo_line(k, k + offset - 1, k + offset - 1);
 }
 
-void unscale(int32_t *, int, int, int) {}
-void unscale(float *x, int begin, int count, int width) {
-    for (int i = 0; i < count; i++) {
-        const float scale = static_cast<float>((begin + i) & 1 ? 1 / kScale : kScale);
-        for (int k = 0; k < width; k++) x[static_cast<ptrdiff_t>(i) * width + k] *= scale;
-    }
+// Undoes steps from `Step` down.
+template <class W, int Step>
+[[gnu::always_inline]] inline void undo_steps(const Lines<typename W::Sample> &low,
+                                              const Lines<typename W::Sample> &high, bool is_odd, int width) {
+    if constexpr (Step & 1)
+        undo_step<W, Step>(low, high, is_odd ? 1 : 0, width);
+    else
+        undo_step<W, Step>(high, low, is_odd ? 0 : 1, width);
+    if constexpr (Step > 0) undo_steps<W, Step - 1>(low, high, is_odd, width);
 }
 
+[[gnu::always_inline]] inline void unscale(const Lines<int32_t> &, const Lines<int32_t> &, int) {}
+[[gnu::always_inline]] inline void unscale(const Lines<float> &low, const Lines<float> &high, int width) {
+    for (ptrdiff_t i = 0; i < ptrdiff_t{low.count} * width; i++) low.first[i] *= static_cast<float>(kScale);
+    for (ptrdiff_t i = 0; i < ptrdiff_t{high.count} * width; i++) high.first[i] *= static_cast<float>(1 / kScale);
+}
+
+// Lines of a signal from `begin` on, low ones first and high ones behind them, in place.
 template <class W>
-void synthesise(typename W::Sample *x, int begin, int count, int width) {
+[[gnu::always_inline]] inline void synthesise(typename W::Sample *lines, int begin, int count, int width) {
     if (count == 1) {  // T.800 F.3.6: a single odd sample was doubled
-        for (int k = 0; k < width && begin & 1; k++) x[k] /= 2;
+        for (int k = 0; k < width && begin & 1; k++) lines[k] /= 2;
         return;
     }
-    unscale(x, begin, count, width);
-    undo_step<W, W::kSteps - 1>(x, begin, count, width);
+    const int lows = low_begin(begin + count) - low_begin(begin);
+    const Lines<typename W::Sample> low{lines, lows}, high{low.at(lows, width), count - lows};
+    unscale(low, high, width);
+    undo_steps<W, W::kSteps - 1>(low, high, begin & 1, width);
 }
 
-// The place of sample i of [begin, end) in its signal's low half and, behind it, high half.
-int place(int begin, int end, int i) {
-    const int lows = low_begin(end) - low_begin(begin), at = begin + i;
-    return at & 1 ? lows + (at >> 1) - high_begin(begin) : (at >> 1) - low_begin(begin);
+template <class Sample>
+[[gnu::always_inline]] inline void interleave(const Sample *halves, int begin, int count, Sample *row) {
+    const int lows = low_begin(begin + count) - low_begin(begin), odd = begin & 1;
+    for (int k = 0; k < lows; k++) row[2 * k + odd] = halves[k];
+    for (int k = 0; k < count - lows; k++) row[2 * k + 1 - odd] = halves[lows + k];
+}
+
+CUDAENC_CLONES void synthesise_row(int32_t *row, int begin, int count, int32_t *scratch) {
+    std::copy_n(row, count, scratch);
+    synthesise<Dwt53>(scratch, begin, count, 1);
+    interleave(scratch, begin, count, row);
+}
+CUDAENC_CLONES void synthesise_row(float *row, int begin, int count, float *scratch) {
+    std::copy_n(row, count, scratch);
+    synthesise<Dwt97>(scratch, begin, count, 1);
+    interleave(scratch, begin, count, row);
+}
+CUDAENC_CLONES void synthesise_columns(int32_t *lines, int begin, int count, int width) {
+    synthesise<Dwt53>(lines, begin, count, width);
+}
+CUDAENC_CLONES void synthesise_columns(float *lines, int begin, int count, int width) {
+    synthesise<Dwt97>(lines, begin, count, width);
 }
 
 constexpr int kStrip = 64;  // columns, or rows, in one go
 
-template <class W>
-void synthesise_level(ThreadPool &pool, typename W::Sample *samples, const Extent &e, int stride) {
-    using Sample = typename W::Sample;
+template <class Sample>
+void synthesise_level(ThreadPool &pool, Sample *samples, const Extent &e, int stride) {
     const size_t width = static_cast<size_t>(e.width()), height = static_cast<size_t>(e.height());
     const auto row_at = [=](size_t y) { return samples + y * static_cast<size_t>(stride); };
-    pool.for_each(height, kStrip, [&](size_t y) {
-        std::vector<Sample> signal(width);
-        for (size_t x = 0; x < width; x++) signal[x] = row_at(y)[place(e.x0, e.x1, static_cast<int>(x))];
-        synthesise<W>(signal.data(), e.x0, e.width(), 1);
-        std::copy(signal.begin(), signal.end(), row_at(y));
+    pool.for_each((height + kStrip - 1) / kStrip, [&](size_t strip) {
+        std::vector<Sample> scratch(width);
+        for (size_t y = strip * kStrip; y < std::min(height, (strip + 1) * kStrip); y++)
+            synthesise_row(row_at(y), e.x0, e.width(), scratch.data());
     });
+    const size_t lows = static_cast<size_t>(low_begin(e.y1) - low_begin(e.y0)), odd = e.y0 & 1;
     pool.for_each((width + kStrip - 1) / kStrip, [&](size_t strip) {
         const size_t first = strip * kStrip, columns = std::min<size_t>(kStrip, width - first);
-        std::vector<Sample> signal(height * columns);
+        std::vector<Sample> lines(height * columns);
+        for (size_t y = 0; y < height; y++) std::copy_n(row_at(y) + first, columns, &lines[y * columns]);
+        synthesise_columns(lines.data(), e.y0, e.height(), static_cast<int>(columns));
         for (size_t y = 0; y < height; y++)
-            std::copy_n(row_at(static_cast<size_t>(place(e.y0, e.y1, static_cast<int>(y)))) + first, columns,
-                        &signal[y * columns]);
-        synthesise<W>(signal.data(), e.y0, e.height(), static_cast<int>(columns));
-        for (size_t y = 0; y < height; y++) std::copy_n(&signal[y * columns], columns, row_at(y) + first);
+            std::copy_n(&lines[y * columns], columns,
+                        row_at(y < lows ? 2 * y + odd : 2 * (y - lows) + 1 - odd) + first);
     });
 }
 
 }  // namespace
 
 void inverse_transform_level(ThreadPool &pool, int32_t *samples, const Extent &e, int stride) {
-    synthesise_level<Dwt53>(pool, samples, e, stride);
+    synthesise_level(pool, samples, e, stride);
 }
 void inverse_transform_level(ThreadPool &pool, float *samples, const Extent &e, int stride) {
-    synthesise_level<Dwt97>(pool, samples, e, stride);
+    synthesise_level(pool, samples, e, stride);
 }
 
 }  // namespace cudaenc::j2k
