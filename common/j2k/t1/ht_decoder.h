@@ -23,7 +23,8 @@ class HtWindow {
     int count() const { return count_; }
 
   protected:
-    void put(uint32_t byte, int bits) { bits_ |= uint64_t{byte} << count_, count_ += bits; }
+    void put(uint32_t byte, int bits) { put_bits(byte, bits); }
+    void put_bits(uint64_t bits, int count) { bits_ |= bits << count_, count_ += count; }
     bool is_low() const { return count_ < kHtWindow; }
 
   private:
@@ -38,6 +39,7 @@ class HtForwards : public HtWindow {
     HtForwards(std::span<const uint8_t> bytes, uint32_t beyond)
         : at_(bytes.data()), end_(at_ + bytes.size()), beyond_(beyond) {}
     void fill() {
+        if (is_low() && end_ - at_ >= 8 && last_ != 0xFF && fill_at_once()) return;
         while (is_low()) {
             const uint32_t byte = at_ < end_ ? *at_++ : beyond_;
             const int bits = last_ == 0xFF ? 7 : 8;
@@ -47,6 +49,19 @@ class HtForwards : public HtWindow {
     }
 
   private:
+    // Takes as many of the next eight bytes as there is room for, if none is 0xFF.
+    bool fill_at_once() {
+        uint64_t next = 0;
+        for (int i = 0; i < 8; i++) next |= uint64_t{at_[i]} << 8 * i;
+        constexpr uint64_t kOnes = ~uint64_t{0} / 255;
+        if ((~next - kOnes) & next & kOnes << 7) return false;
+        const int bytes = (63 - count()) / 8;
+        put_bits(next & ((uint64_t{1} << 8 * bytes) - 1), 8 * bytes);
+        at_ += bytes;
+        last_ = at_[-1];
+        return true;
+    }
+
     const uint8_t *at_, *end_;
     const uint32_t beyond_;
     uint32_t last_ = 0;

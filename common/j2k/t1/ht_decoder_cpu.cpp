@@ -117,23 +117,28 @@ class Cleanup {
         return suffix < 28;  // u_ext is of more bit-planes than there are here
     }
 
-    bool decode_quad(int x, int y, const uint32_t *above, uint32_t *now, const HtDecoded &quad, int u) {
+    [[gnu::always_inline]] bool decode_quad(int x, int y, const uint32_t *above, uint32_t *now, const HtDecoded &quad,
+                                            int u) {
         const uint32_t rho = quad.rho;
         uint32_t sample[4]{}, exponents[4]{};
         if (rho) {
             const int U = predicted_exponent(rho, neighbours(above, now, x)) + u;
             if (U > 32) return false;
+            magsgn_.fill();
+            const bool all = 4 * U <= kHtWindow;  // are in the window
+            uint64_t exceeding = 0;
             for (int i = 0; i < 4; i++) {
-                if (!(rho >> i & 1)) continue;
-                magsgn_.fill();
-                const int bits = U - (quad.e_k >> i & 1);
+                if (!all) magsgn_.fill();
+                const uint32_t has = 0u - (rho >> i & 1);  // all ones where it is significant
+                const int bits = (U - (quad.e_k >> i & 1)) & static_cast<int>(has);
                 const uint64_t value = magsgn_.get(bits) | uint64_t{static_cast<uint32_t>(quad.e_1 >> i & 1)} << bits;
-                if (value >> 32) return false;
                 const uint64_t magnitude = (value >> 1) + 1;
-                if (magnitude >> (kMaxDecodedPlanes - plane_)) return false;
-                exponents[i] = static_cast<uint32_t>(bit_width(static_cast<uint32_t>(value) | 1));
-                sample[i] = static_cast<uint32_t>(value) << 31 | static_cast<uint32_t>(magnitude << 1 | 1) << plane_;
+                exceeding |= value >> 32 | magnitude >> (kMaxDecodedPlanes - plane_);
+                exponents[i] = static_cast<uint32_t>(bit_width(static_cast<uint32_t>(value) | 1)) & has;
+                sample[i] =
+                    (static_cast<uint32_t>(value) << 31 | static_cast<uint32_t>(magnitude << 1 | 1) << plane_) & has;
             }
+            if (exceeding) return false;
         }
         now[x] = quad_state(rho, static_cast<int>(exponents[1]), static_cast<int>(exponents[3]));
         uint32_t *to = to_.coefficients + static_cast<size_t>(2 * y) * to_.stride + 2 * x;
