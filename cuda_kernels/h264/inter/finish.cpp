@@ -6,11 +6,12 @@ namespace cudaenc::h264 {
 void finish_picture(Device &device, Device::Stream stream, const FinishedPicture &picture) {
     const int count = picture.columns * picture.rows;
     const Grid threads{static_cast<unsigned>(ceil_div(count, kFinishThreads))};
-    device.launch(stream, threads, kFinishThreads,
-                  FinishMotionParams{.columns = picture.columns,
-                                     .rows = picture.rows,
-                                     .motion = picture.motion,
-                                     .macroblocks = picture.macroblocks});
+    if (picture.motion)
+        device.launch(stream, threads, kFinishThreads,
+                      FinishMotionParams{.columns = picture.columns,
+                                         .rows = picture.rows,
+                                         .motion = picture.motion,
+                                         .macroblocks = picture.macroblocks});
     device.launch(stream, threads, kFinishThreads,
                   DecodedQpsParams{.count = count,
                                    .slice_qp = picture.slice_qp,

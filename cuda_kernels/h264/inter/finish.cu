@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What follows from a P picture's final macroblocks: P_Skip and mvd, QPs as decoders have them, the deblocking filter's
-// input.
+// What follows from a picture's final macroblocks: P_Skip and mvd of P pictures, QPs as decoders have them, the
+// deblocking filter's input.
 #include "../../../common/h264/intra/adaptive_qp.h"
 #include "../../device.cuh"
 #include "finish_params.h"
@@ -24,8 +24,9 @@ KERNEL(kFinishThreads, h264_decoded_qps, DecodedQpsParams)
         return warp_ballot(present && has_qp_delta(macroblock.type, macroblock.coded_block_pattern));
     };
     const uint32_t own = coded_of(m, m < p.count);
+    const auto qp_of = [&](int at) { return p.qps ? p.qps[at] : p.slice_qp; };
     int before_warp = p.slice_qp;
-    if (!(own & 1))
+    if (p.qps && !(own & 1))
         for (int end = begin; end > 0; end -= 32) {  // lane l has macroblock end - 1 - l
             const uint32_t coded = coded_of(end - 1 - lane, lane < end);
             if (coded) {
@@ -35,7 +36,7 @@ KERNEL(kFinishThreads, h264_decoded_qps, DecodedQpsParams)
         }
     const uint32_t up_to_here = own & ((2u << lane) - 1);
     if (m < p.count)
-        p.decoded[m] = static_cast<int8_t>(up_to_here ? p.qps[begin + floor_log2(up_to_here)] : before_warp);
+        p.decoded[m] = static_cast<int8_t>(up_to_here ? qp_of(begin + floor_log2(up_to_here)) : before_warp);
 }
 
 // Lane l has eight levels: half a 4x4 block, or an eighth of an 8x8 one.
@@ -58,8 +59,8 @@ KERNEL(kFinishThreads, h264_deblock_input, DeblockInputParams)
         blocks |= of_8x8 << (8 * (b >> 1) + 2 * (b & 1));
     }
     if (lane < 16) {
-        const Vector v = p.motion[m].vectors[lane / 8 * 2 + lane % 4 / 2];
-        p.vectors[int64_t{m} * 16 + lane] = inter ? DeblockVector{v.x, v.y} : DeblockVector{0, 0};
+        const Vector v = inter ? p.motion[m].vectors[lane / 8 * 2 + lane % 4 / 2] : Vector{0, 0};
+        p.vectors[int64_t{m} * 16 + lane] = {v.x, v.y};
     }
     if (lane == 0)
         p.to[m] = {.intra = !inter,

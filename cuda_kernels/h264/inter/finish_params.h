@@ -20,7 +20,7 @@ struct DecodedQpsParams {
     static constexpr KernelName kernel{"h264/inter/finish", "h264_decoded_qps"};
     int32_t count, slice_qp;
     const Macroblock *macroblocks;  // of one slice
-    const int8_t *qps;              // that were coded with
+    const int8_t *qps;              // that were coded with; nullptr: all with slice_qp
     int8_t *decoded;
 };
 // What the deblocking filter has to know. Grid: a warp a macroblock, in thread-blocks of kFinishThreads.
@@ -28,7 +28,7 @@ struct DeblockInputParams {
     static constexpr KernelName kernel{"h264/inter/finish", "h264_deblock_input"};
     int32_t count, levels_each;  // levels of a macroblock
     const Macroblock *macroblocks;
-    const MacroblockMotion *motion;
+    const MacroblockMotion *motion;  // nullptr: all are intra
     const int16_t *levels;
     const int8_t *decoded_qps;
     DeblockMacroblock *to;

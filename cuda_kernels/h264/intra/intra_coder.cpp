@@ -120,7 +120,8 @@ IntraBuffers DeviceIntraCoder::make_buffers() const {
             .qps = {device_, macroblocks}};
 }
 
-void DeviceIntraCoder::code(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const {
+WavefrontArguments DeviceIntraCoder::arguments_of(Device::Stream stream, std::span<const Picture> pictures,
+                                                  int aq_strength) const {
     WavefrontArguments arguments{.format = format_.coded(),
                                  .picture_width = format_.width,
                                  .picture_height = format_.height,
@@ -134,8 +135,16 @@ void DeviceIntraCoder::code(Device::Stream stream, std::span<const Picture> pict
                                  .picture_count = static_cast<uint32_t>(pictures.size()),
                                  .pictures = {}};
     for (size_t i = 0; i < pictures.size(); i++) arguments.pictures[i] = prepare(stream, pictures[i], aq_strength);
-    const int useful = useful_blocks(format_) * static_cast<int>(pictures.size());
-    const Grid grid{static_cast<unsigned>(std::min(blocks_, useful))};
+    return arguments;
+}
+
+Grid DeviceIntraCoder::grid_of(size_t pictures) const {
+    return {static_cast<unsigned>(std::min(blocks_, useful_blocks(format_) * static_cast<int>(pictures)))};
+}
+
+void DeviceIntraCoder::code(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const {
+    const WavefrontArguments arguments = arguments_of(stream, pictures, aq_strength);
+    const Grid grid = grid_of(pictures.size());
     if (format_.only_8x8)
         device_->launch(stream, grid, threads_, WavefrontParams<ChromaFormat::c422, true>{arguments});
     else
@@ -143,6 +152,14 @@ void DeviceIntraCoder::code(Device::Stream stream, std::span<const Picture> pict
                     [&]<ChromaFormat F>() { device_->launch(stream, grid, threads_, WavefrontParams<F>{arguments}); });
     for (const Picture &picture : pictures)
         if (is_adaptive(picture.qp, aq_strength)) queue_qp_deltas(stream, *picture.buffers, picture.qp);
+}
+
+void DeviceIntraCoder::code(Device::Stream stream, const Picture &picture, int aq_strength,
+                            const std::array<ReconstructedPlane, 3> &reconstruction) const {
+    device_->launch(stream, grid_of(1), threads_,
+                    ReconstructingWavefrontParams{arguments_of(stream, {&picture, 1}, aq_strength),
+                                                  {reconstruction[0], reconstruction[1], reconstruction[2]}});
+    if (is_adaptive(picture.qp, aq_strength)) queue_qp_deltas(stream, *picture.buffers, picture.qp);
 }
 
 // Queues what comes before the wavefront.

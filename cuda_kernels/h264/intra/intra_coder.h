@@ -44,8 +44,13 @@ class DeviceIntraCoder {
     // Queues the coding of at most kLaunchPictures. aq_strength: see PictureQuality. The results lie in their buffers
     // once the stream has run. Not for graphs: parameters change with pictures.
     void code(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const;
+    // The same of one picture, of 4:2:0 with 8 bits, whose reconstruction is asked for: planes of whole macroblocks.
+    void code(Device::Stream stream, const Picture &picture, int aq_strength,
+              const std::array<ReconstructedPlane, 3> &reconstruction) const;
 
   private:
+    WavefrontArguments arguments_of(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const;
+    Grid grid_of(size_t pictures) const;
     WavefrontPicture prepare(Device::Stream stream, const Picture &picture, int aq_strength) const;
     void queue_ranks(Device::Stream stream, const IntraBuffers &buffers,
                      const std::array<SampleLayout, 3> &components) const;

@@ -42,9 +42,9 @@ struct Warps {
 };
 
 // What a macroblock's decision leaves, by all warps.
-template <bool AvcIntra, ChromaFormat F>
-DEVICE void leave_macroblock(const WavefrontArguments &p, const MacroblockRow &row, const Place &place,
-                             const Decision &decision, const Warps<AvcIntra> &warp, WavefrontState<F> &s) {
+template <bool AvcIntra, ChromaFormat F, class Params>
+DEVICE void leave_macroblock(const Params &p, const MacroblockRow &row, const Place &place, const Decision &decision,
+                             const Warps<AvcIntra> &warp, WavefrontState<F> &s) {
     constexpr int kBlocks = blocks_per_macroblock(F), kComponents = luma_components(F);
     int16_t *levels = s.picture.levels + uint64_t{place.address} * (16 * kBlocks);
     if (decision.pcm) {
@@ -64,11 +64,13 @@ DEVICE void leave_macroblock(const WavefrontArguments &p, const MacroblockRow &r
     if (warp.own == warp.syntax() && lane_id() == 0) write_macroblock<AvcIntra>(place, s, decision, row);
     if (warp.own == warp.last) leave_record(place, s, decision);
     if (warp.own == kPart8x8) leave_column(s, decision);
+    if constexpr (Params::kReconstructs)
+        if (warp.own == warp.syntax())
+            store_reconstruction(p.reconstruction, static_cast<int>(place.x), static_cast<int>(row.y), decision, s);
 }
 
-template <bool AvcIntra, ChromaFormat F>
-DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, const Warps<AvcIntra> &warp,
-                     WavefrontState<F> &s) {
+template <bool AvcIntra, ChromaFormat F, class Params>
+DEVICE void code_row(const Params &p, const MacroblockRow &row, const Warps<AvcIntra> &warp, WavefrontState<F> &s) {
     const int thread = thread_x();
     const uint32_t columns = static_cast<uint32_t>(p.format.width);
     if (warp.own == warp.source()) load_source(p, s.picture, row.y, 0, s.sources[0]);
@@ -121,8 +123,8 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, cons
     }
 }
 
-template <ChromaFormat F, bool AvcIntra>
-DEVICE void code_rows(const WavefrontArguments &p) {
+template <ChromaFormat F, bool AvcIntra, class Params>
+DEVICE void code_rows(const Params &p) {
     SHARED(WavefrontState<F>, state, 1);
     copy_tables(p, state[0]);
     const Warps<AvcIntra> warp = Warps<AvcIntra>::here();
@@ -153,6 +155,10 @@ using AvcIntraParams = WavefrontParams<ChromaFormat::c422, true>;
 KERNEL_BLOCKS(32 * kAvcIntraWarps, wavefront_blocks(ChromaFormat::c422, kAvcIntraWarps), h264_wavefront_avc_intra,
               AvcIntraParams) {
     code_rows<ChromaFormat::c422, true>(p);
+}
+KERNEL_BLOCKS(kWavefrontThreads, wavefront_blocks(ChromaFormat::c420, kWavefrontParts),
+              h264_wavefront_420_reconstructing, ReconstructingWavefrontParams) {
+    code_rows<ChromaFormat::c420, false>(p);
 }
 
 }  // namespace cudaenc::h264

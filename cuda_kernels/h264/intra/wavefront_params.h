@@ -63,6 +63,7 @@ struct WavefrontPicture {
 };
 constexpr int kLaunchPictures = 8;  // at most
 struct WavefrontArguments {
+    static constexpr bool kReconstructs = false;
     CodedFormat format;
     int32_t picture_width, picture_height;
     uint32_t long_level_prefix, pcm_without_zeros;  // PictureFormat
@@ -82,6 +83,18 @@ struct WavefrontParams : WavefrontArguments {
                                                                : F == ChromaFormat::c420 ? "h264_wavefront_420"
                                                                : F == ChromaFormat::c422 ? "h264_wavefront_422"
                                                                                          : "h264_wavefront_444"};
+};
+
+// A component of a picture in device memory, of whole macroblocks.
+struct ReconstructedPlane {
+    uint8_t *data;   // 8-aligned
+    int64_t stride;  // bytes, a multiple of 8
+};
+// The same of 4:2:0 with 8 bits, where the reconstruction is asked for. A launch has one picture.
+struct ReconstructingWavefrontParams : WavefrontArguments {
+    static constexpr KernelName kernel{"h264/intra/wavefront", "h264_wavefront_420_reconstructing"};
+    static constexpr bool kReconstructs = true;
+    ReconstructedPlane reconstruction[3];
 };
 
 }  // namespace cudaenc::h264
