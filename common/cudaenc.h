@@ -380,6 +380,10 @@ typedef struct CudaencH264Options {
                      default 1 */
     int encrypt_parts; /**< What a key turns beside signs, any combination; sum of CudaencH264EncryptedParts, default 0
                         */
+    int scene_cut; /**< Scene cuts become IDR pictures: where prediction saves at most so many percent; 0: none; 0..100,
+                      default 20 */
+    int min_gop_size; /**< Pictures before an IDR picture of a scene cut, at least; 0: a tenth of gop_size; 1..1000000,
+                         default 0 */
 } CudaencH264Options;
 /** As cudaenc_j2k_init(). */
 int cudaenc_h264_init(CudaencH264Options *options, size_t size);
@@ -475,6 +479,9 @@ typedef struct CudaencFrame {
     size_t iptc_size;
     uint64_t skipped; /**< frames of the frame rate that are left out before this one, where it varies: H.264's rate
                            control has their time for others, up to a second; not with hrd */
+    int key;          /**< 1: its packet is a key packet, with which decoding can begin: an IDR picture of H.264; 0: the
+                           encoder chooses. Other codecs have no other packets */
+    int reserved;     /**< 0 */
 } CudaencFrame;
 
 typedef struct CudaencBuffer CudaencBuffer;

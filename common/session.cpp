@@ -133,6 +133,8 @@ void check_metadata(const CudaencFrame &frame) {
                                  data.size, data.data ? "" : " at NULL", 0xFFFFFF));
     }
     if (frame.timecode) check_timecode(*frame.timecode);
+    check_range("key", frame.key, 0, 1);
+    check_range("reserved", frame.reserved, 0, 0);
     check_range("sample_aspect_num", frame.sample_aspect_num, 0, INT_MAX);
     check_range("sample_aspect_den", frame.sample_aspect_den, 0, INT_MAX);
 }

@@ -373,6 +373,7 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
         f.sample_aspect_den = sar.den;
     }
     f.skipped = skipped_frames(avctx, ctx, frame);
+    f.key     = frame->pict_type == AV_PICTURE_TYPE_I; /* -force_key_frames */
 
     add_messages(avctx, ctx, frame, &f, &messages);
 

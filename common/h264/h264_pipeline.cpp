@@ -84,7 +84,7 @@ bool H264Pipeline::analyse(int slot) {
         const std::lock_guard lock(mutex_);
         planner_.begin(picture);
     }
-    packet_writer_.write_buffering_period(picture);
+    packet_writer_.write_timing(picture, picture.number ? 1 : 0);
     settle_qp(picture);
     scramble(picture);
     return true;

@@ -25,7 +25,8 @@ SequencePipeline::SequencePipeline(const Params &params, int slots, int threads,
       sequence_(p_.picture, p_.most_vertical_vector, p_.deblock),
       slice_coder_(p_.sets.format, p_.slices),
       macroblocks_(static_cast<size_t>(p_.picture.macroblocks())),
-      levels_(macroblocks_.size() * 16 * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma))) {
+      levels_(macroblocks_.size() * 16 * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma))),
+      gop_(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks()) {
     for (int i = 0; i < slots; i++) pictures_[static_cast<size_t>(i)].slot = i;
     waiting_.reserve(static_cast<size_t>(slots));
 }
@@ -61,26 +62,20 @@ std::optional<PooledBuffer> SequencePipeline::complete(int slot) {
         return code(slot);
     } catch (...) {
         planner_.settle(pictures_[static_cast<size_t>(slot)]);
-        sequence_.forget();
+        gop_.forget();
         throw;
     }
 }
 
 PooledBuffer SequencePipeline::code(int slot) {
     Picture &picture = pictures_[static_cast<size_t>(slot)];
-    const bool predicted = sequence_.has_reference() && since_idr_ < p_.gop_size;
-    if (!predicted) since_idr_ = 0;
-    picture.key = !predicted;
-    if (predicted)
-        packet_writer_.make_predicted(picture, since_idr_);
-    else
-        picture.header.idr_pic_id = idr_pic_id_;
-    planner_.plan(picture);
+    sequence_.begin(picture.layouts.data(), pool());
+    choose_type(picture);
     encode(picture);
     if (!p_.rate.constant()) settle_qp(picture);
     std::span<const uint8_t> slices;
     for (bool counted = !p_.rate.constant();; counted = true) {
-        slices = slice_coder_.code(pool(), {macroblocks_.data(), levels_.data(), nullptr, predicted},
+        slices = slice_coder_.code(pool(), {macroblocks_.data(), levels_.data(), nullptr, !picture.key},
                                    picture.headers.data());
         if (!encode_again(picture, slices.size(), counted)) break;
     }
@@ -89,13 +84,27 @@ PooledBuffer SequencePipeline::code(int slot) {
     std::copy(slices.begin(), slices.end(), packet->data + picture.prefix.size());
     sequence_.keep(pool());
     if (reconstructed) reconstructed(p_.picture, sequence_);
-    if (!predicted) idr_pic_id_ ^= 1;
-    since_idr_++;
+    gop_.end(picture.key);
     return packet;
+}
+
+// An IDR or a P picture, and its first QP. The search of a P picture has its QP.
+void SequencePipeline::choose_type(Picture &picture) {
+    picture.key = gop_.begins(picture.forced_key);
+    planner_.plan(picture);
+    if (!picture.key && gop_.looks_for_cuts() && gop_.is_cut(sequence_.scene_costs(picture.qp, pool()))) {
+        picture.key = true;
+        planner_.plan_again(picture);
+    }
+    if (picture.key)
+        picture.header.idr_pic_id = gop_.idr_pic_id();
+    else
+        packet_writer_.make_predicted(picture, gop_.pictures());
 }
 
 void SequencePipeline::settle_qp(Picture &picture) {
     planner_.begin(picture);
+    packet_writer_.write_timing(picture, gop_.pictures());
     while (recode(picture)) encode(picture);
     planner_.settle(picture);
 }

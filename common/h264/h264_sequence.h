@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../cpu_encoder.h"
+#include "gop.h"
 #include "packet_writer.h"
 #include "sequence_coder.h"
 #include "syntax/slice_cpu.h"
@@ -35,6 +36,7 @@ class SequencePipeline : public CpuEncoder {
 
   private:
     PooledBuffer code(int slot);
+    void choose_type(Picture &picture);
     void encode(Picture &picture);
     void settle_qp(Picture &picture);
     bool recode(Picture &picture);
@@ -46,8 +48,7 @@ class SequencePipeline : public CpuEncoder {
     SliceCoder slice_coder_;
     std::vector<Macroblock> macroblocks_;
     LineVector<int16_t> levels_;
-    int since_idr_ = 0;         // pictures from the last IDR picture on
-    int idr_pic_id_ = 0;        // of the next one
+    Gop gop_;
     std::mutex mutex_;          // of what follows
     std::vector<int> waiting_;  // slots in order; the first one is coded
 };

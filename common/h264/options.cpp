@@ -30,6 +30,9 @@ static constexpr Option<CudaencH264Options> rows[] = {
     {OPTION(avc_intra_flavor), "Whose AVC-Intra", CUDAENC_AVC_INTRA_PANASONIC, 0, 1, "panasonic sony"},
     {OPTION(gop_size), "Pictures from an IDR picture to the next, P pictures between them; 1: all are IDR", 1, 1,
      1000000},
+    {OPTION(scene_cut), "Scene cuts become IDR pictures: where prediction saves at most so many percent; 0: none", 20, 0, 100},
+    {OPTION(min_gop_size), "Pictures before an IDR picture of a scene cut, at least; 0: a tenth of gop_size", 0, 1,
+     1000000},
     {OPTION(encrypt_parts), "What a key turns beside signs, any combination", 0, 0, 3, "places modes"},
 };
 const OptionTable<CudaencH264Options> kH264Options = rows;

@@ -65,6 +65,7 @@ PacketWriter::PacketWriter(const Params &params) : p_(params), parameter_sets_(m
 void PacketWriter::begin(PictureState &picture, const CudaencFrame &frame) const {
     Sei sei = make_sei_of(frame, p_);
     picture.number = pictures_;
+    picture.forced_key = frame.key;
     picture.skipped = p_.sets.vui.hrd ? 0 : frame.skipped;  // HRD parameters tell of a fixed frame rate
     picture.header = {
         .first_macroblock = 0,
@@ -94,13 +95,15 @@ void PacketWriter::make_predicted(PictureState &picture, int frame_num) const {
 }
 
 // A tick is half a picture's time.
-void PacketWriter::write_buffering_period(PictureState &picture) const {
+void PacketWriter::write_timing(PictureState &picture, int pictures) const {
     if (!p_.sets.vui.hrd) return;
-    const uint32_t delay = picture.rate->initial_delay();
     Sei sei;
-    sei.buffering_period = {.initial_cpb_removal_delay = delay,
-                            .initial_cpb_removal_delay_offset = picture.rate->longest_delay() - delay,
-                            .cpb_removal_delay = picture.number ? 2u : 0u};
+    if (picture.key) {
+        const uint32_t delay = picture.rate->initial_delay();
+        sei.buffering_period = {.initial_cpb_removal_delay = delay,
+                                .initial_cpb_removal_delay_offset = picture.rate->longest_delay() - delay};
+    }
+    sei.removal_delay = {.ticks = 2 * static_cast<uint32_t>(pictures), .length = p_.sets.vui.hrd->delay_length};
     sei.pic_struct = p_.timecodes;
     sei.timecode = picture.timecode;
     const std::vector<uint8_t> nal = make_sei(sei);

@@ -17,6 +17,7 @@ struct PictureState : PlannedPicture {
     std::vector<uint8_t> prefix;           // NAL units before the slices
     size_t sei_at;                         // where SEI messages begin in it
     std::optional<Timecode> timecode;
+    bool forced_key;  // its frame asks for an IDR picture
 };
 
 class PacketWriter {
@@ -30,8 +31,10 @@ class PacketWriter {
     void accept() { pictures_++; }
     // In place of an IDR picture, before make_headers(): the picture is the frame_num-th after one, of P slices.
     void make_predicted(PictureState &picture, int frame_num) const;
-    void write_buffering_period(PictureState &picture) const;  // with HRD parameters, after QpPlanner::begin()
-    void make_headers(PictureState &picture) const;            // at its QP
+    // With HRD parameters, after QpPlanner::begin(): a buffering period and picture timing. pictures: coded from the
+    // IDR picture before on, with that one; 0: there was none.
+    void write_timing(PictureState &picture, int pictures) const;
+    void make_headers(PictureState &picture) const;  // at its QP
 
     // Of the packet, from the bytes of the slices' NAL units, or from bits of all macroblock_layer().
     PacketSize size(const PictureState &picture, uint64_t slice_bytes) const;

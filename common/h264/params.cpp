@@ -2,6 +2,7 @@
 #include "params.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -214,6 +215,7 @@ bool limits_slices(const Level &level, const PictureFormat &f) { return level.id
 
 // What P pictures do not go with.
 void check_gop(const CudaencH264Options &o, const Profile &profile, ChromaFormat chroma, int depth) {
+    check_range("min_gop_size", o.min_gop_size, 0, o.gop_size);
     if (o.gop_size == 1) return;
     const auto refuse_with = [&](const std::string &what) {
         refuse(format_string("gop_size %d is not allowed with %s", o.gop_size, what.c_str()));
@@ -227,7 +229,6 @@ void check_gop(const CudaencH264Options &o, const Profile &profile, ChromaFormat
             format_string("profile %s, which is all intra: it goes with baseline, main and high", profile.name));
     if (o.effort != kAllTypes) refuse_with(format_string("effort %d: it goes with 0", o.effort));
     if (o.slices > 1) refuse_with(format_string("slices %d: P pictures have 1", o.slices));
-    if (o.hrd) refuse_with("hrd 1: every picture would begin a buffering period");
     if (o.keystream) refuse_with("encryption: vectors would show what moves. Give gop_size 1");
 }
 
@@ -401,6 +402,8 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.rate.level_idc = p.warning.empty() ? level.idc : 0;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
     p.gop_size = o.gop_size;
+    p.least_gop_size = o.min_gop_size ? o.min_gop_size : std::max(o.gop_size / 10, 1);
+    p.scene_cut = o.scene_cut;
     p.most_vertical_vector = most_vertical_vector(level);
     p.deblock = o.deblock < 0 ? o.gop_size > 1 : o.deblock;
     p.keystream = o.keystream;
@@ -433,7 +436,11 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     sets.vui.frame_rate_den = static_cast<uint32_t>(o.frame_rate_den);
     sets.vui.timecodes = o.timecodes;
     sets.vui.fixed_frame_rate = o.hrd || o.avc_intra_class;
-    if (o.hrd) sets.vui.hrd = Hrd{.bit_rate = p.rate.max_rate, .size = p.rate.hrd_size, .cbr = p.rate.cbr};
+    if (o.hrd)
+        sets.vui.hrd = Hrd{.bit_rate = p.rate.max_rate,
+                           .size = p.rate.hrd_size,
+                           .cbr = p.rate.cbr,
+                           .delay_length = std::max<int>(8, std::bit_width(2u * static_cast<unsigned>(o.gop_size)))};
     sets.pic_init_qp = p.rate.qp + qp_bd_offset(depth);
     return p;
 }

@@ -26,6 +26,8 @@ struct Params {
     CudaencKeystream keystream;  // nullptr: none
     void *keystream_opaque;
     int gop_size;              // pictures from an IDR picture to the next
+    int least_gop_size;        // the same where a scene cut begins the next one
+    int scene_cut;             // see Gop
     int most_vertical_vector;  // samples, of the level
     uint32_t encrypt_parts;    // ScrambledParts
     bool deblock, aud, repeat_headers, timecodes;

@@ -16,6 +16,35 @@ SequenceCoder::SequenceCoder(const PictureFormat &format, int vertical, bool deb
     }
 }
 
+void SequenceCoder::begin(const SampleLayout *components, ThreadPool &pool) {
+    predicted_coder_.load_source(components[0], source_, pool);
+}
+
+SceneCosts SequenceCoder::scene_costs(int qp, ThreadPool &pool) {
+    const MotionSearch &search = predicted_coder_.search(qp, before_, source_, pool);
+    const BytePlane &now = source_.levels[1], &before = before_.source.levels[1];
+    const size_t rows = static_cast<size_t>(format_.macroblock_rows());
+    std::vector<SceneCosts> of_rows(rows);
+    pool.for_each(rows, [&](size_t row) {
+        for (int x = 0; x < format_.macroblock_columns(); x++) {
+            const int left = 8 * x, top = 8 * static_cast<int>(row);
+            const ByteBlock block = block_at(now, left, top);
+            uint32_t sum = 0;
+            for (int i = 0; i < 8; i++) sum += block.at(i, -1).data[0] + block.at(-1, i).data[0];
+            uint8_t dc[8], horizontal[64];
+            std::fill_n(dc, 8, static_cast<uint8_t>(scene_dc(sum)));
+            for (int y = 0; y < 8; y++) std::fill_n(horizontal + 8 * y, 8, block.at(-1, y).data[0]);
+            const Vector v = search.of_block(1, x, static_cast<int>(row));
+            of_rows[row].add(sad_8x8(block, block_at(before, left + v.x, top + v.y)),
+                             sad_8x8(block, {block.at(0, -1).data, 0}), sad_8x8(block, {horizontal, 8}),
+                             sad_8x8(block, {dc, 0}));
+        }
+    });
+    SceneCosts costs;
+    for (const SceneCosts &row : of_rows) costs.inter += row.inter, costs.intra += row.intra;
+    return costs;
+}
+
 void SequenceCoder::encode(const SampleLayout *components, const PictureQuality &quality, bool predicted,
                            ThreadPool &pool, Macroblock *macroblocks, int16_t *levels) {
     predicted_ = predicted;
@@ -28,7 +57,6 @@ void SequenceCoder::encode(const SampleLayout *components, const PictureQuality 
         predicted_coder_.encode(components, own, before_, source_, pool, macroblocks, levels);
     } else {
         intra_coder_.encode(components, own, pool, macroblocks, levels);
-        predicted_coder_.load_source(components[0], source_, pool);
     }
 }
 
@@ -47,7 +75,6 @@ void SequenceCoder::keep(ThreadPool &pool) {
     if (deblock_) deblock(pool);
     before_.decoded.build(blocks, 16 * columns, 16 * rows, pool);
     std::swap(before_.source, source_);
-    has_reference_ = true;
 }
 
 // QPY of macroblocks without mb_qp_delta is that of the one before, whatever they were coded with.

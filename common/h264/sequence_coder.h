@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "deblock_cpu.h"
+#include "gop.h"
 #include "inter/predicted_picture.h"
 
 namespace cudaenc::h264 {
@@ -13,16 +14,17 @@ class SequenceCoder {
     // vertical: the level's limit for vectors, in samples. deblock: references are filtered (8.7).
     SequenceCoder(const PictureFormat &format, int vertical, bool deblock);
 
-    // Whether encode() may refer to a picture: the last one that was kept.
-    bool has_reference() const { return has_reference_; }
-    // As IntraCoder::encode(). A picture may be encoded again.
+    // The next picture, before all that follows.
+    void begin(const SampleLayout *components, ThreadPool &pool);
+    // Of the picture, and the last one that was kept: by a search as encode() at this QP has it.
+    SceneCosts scene_costs(int qp, ThreadPool &pool);
+    // As IntraCoder::encode(). predicted: from the last picture that was kept. A picture may be encoded again.
     void encode(const SampleLayout *components, const PictureQuality &quality, bool predicted, ThreadPool &pool,
                 Macroblock *macroblocks, int16_t *levels);
     uint64_t bits() const { return predicted_ ? predicted_coder_.bits() : intra_coder_.bits(); }
     void count() { predicted_ ? predicted_coder_.count() : intra_coder_.count(); }
     // The last picture encoded is the next one's reference.
     void keep(ThreadPool &pool);
-    void forget() { has_reference_ = false; }
     // After keep(): what decoders show, of whole macroblocks.
     ConstBlock decoded(int component) const { return {planes_[component].data(), strides_[component]}; }
 
@@ -39,7 +41,7 @@ class SequenceCoder {
     ptrdiff_t strides_[3];
     std::vector<DeblockMacroblock> deblock_macroblocks_;
     std::vector<DeblockVector> deblock_vectors_;
-    bool predicted_ = false, has_reference_ = false;
+    bool predicted_ = false;
     int qp_ = 0;
     const Macroblock *macroblocks_ = nullptr;
     const int16_t *levels_ = nullptr;

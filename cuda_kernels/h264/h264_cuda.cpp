@@ -153,7 +153,7 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
     void settle_qp(Slot &s) {
         try {
             planner_.begin(s.picture);
-            packet_writer_.write_buffering_period(s.picture);
+            packet_writer_.write_timing(s.picture, s.picture.number ? 1 : 0);
             device_->synchronize(s.stream);
             recode(s);
         } catch (...) {

@@ -225,6 +225,7 @@ Coded code(Random &random, const PictureFormat &f, Motion motion, const PictureQ
         const Planes p = picture_of(random, f.width, f.height, motion, i);
         const SampleLayout layouts[3] = {p.layout(0), p.layout(1), p.layout(2)};
         const bool predicted = i % gop_size != 0;
+        coder.begin(layouts, pool);
         coder.encode(layouts, quality, predicted, pool, macroblocks.data(), levels.data());
         SliceHeader header = {.first_macroblock = 0,
                               .idr_pic_id = i / gop_size % 2,

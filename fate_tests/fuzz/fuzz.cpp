@@ -56,6 +56,7 @@ static void encode_and_check(Round &round) {
         frame.sample_aspect_num = round.random.between(0, 100000);
         frame.sample_aspect_den = round.random.between(0, 100000);
         if (round.random.one_in(4)) frame.skipped = round.random.below(100);
+        frame.key = round.random.one_in(6);
         input.push_back(frame);
     }
     const Outcome expected = encode_on_cpu(round, input);

@@ -352,8 +352,9 @@ refuse 64x48,yuv420p10le "gop_size 12 is not allowed with 4:2:0 of 10 bits" -g 1
 refuse 64x48,yuv420p "gop_size 12 is not allowed with profile high10, which is all intra: it goes with baseline" -g 12 -profile:v high10
 refuse 64x48,yuv420p "gop_size 12 is not allowed with effort 2: it goes with 0" -g 12 -effort 2
 refuse 64x48,yuv420p "gop_size 12 is not allowed with slices 2: P pictures have 1" -g 12 -slices 2
-refuse 64x48,yuv420p "gop_size 12 is not allowed with hrd 1" -g 12 -b:v 1M -nal-hrd vbr
 refuse 64x48,yuv420p "gop_size 12 is not allowed with encryption" -g 12 -encrypt_key 00112233445566778899aabbccddeeff -encrypt_iv 00112233445566778899aabbccddeeff
+refuse 64x48,yuv420p "min_gop_size 13 is not allowed: it is 0 to 12" -g 12 -keyint_min 13
+refuse 64x48,yuv420p "'sc_threshold' out of range \[0 - 100\]" -g 12 -sc_threshold 101
 refuse 64x48,yuv420p "gop_size 2000000 is not allowed: it is 1 to 1000000" -g 2000000
 encoder=j2k_cuda lines=1
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"

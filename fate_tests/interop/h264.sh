@@ -75,6 +75,27 @@ for format in yuv420p yuv422p10; do
     result "MP4 to a byte stream, $format" "$([ "$(ffmpeg -f h264 -i "$work/out.h264" -f rawvideo - | md5sum)" = "$wanted" ] || echo "other pictures")"
     result "whole stream, $format" "$(check "$work/bare.h264")"
 done
+# ---- Key frames: those that are asked for, and scene cuts.
+keys() { # WANTED INPUT... -- OPTIONS...: numbers of key packets in MP4
+    local wanted=$1 input=() got
+    shift
+    while [ "$1" != -- ]; do input+=("$1") && shift; done
+    ffmpeg "${input[@]}" -pix_fmt yuv420p "${encode[@]}" "${@:2}" "$work/keys.mp4"
+    got=$("$build/ffprobe" -v error -show_entries packet=flags -of csv=p=0 "$work/keys.mp4" | awk '/K/ { printf "%s%d", n++ ? " " : "", NR - 1 }')
+    result "key frames, ${*:2}" "$([ "$got" = "$wanted" ] || echo "$got, not $wanted")"
+}
+source=(-f lavfi -i testsrc2=s=96x64:r=25 -frames:v 20)
+keys "0 5 9 19" "${source[@]}" -- -g 10 -force_key_frames 0.2,0.36
+keys "0 7 14" "${source[@]}" -- -g 50 -force_key_frames "expr:eq(mod(n,7),0)" -b:v 200k
+for number in 1 2; do
+    ffmpeg -f lavfi -i "$([ $number = 1 ] && echo testsrc2 || echo mandelbrot)=s=96x64:r=25" -frames:v 10 -pix_fmt yuv420p -f rawvideo "$work/scene$number.yuv"
+done
+cat "$work"/scene[12].yuv >"$work/scenes.yuv"
+source=(-f rawvideo -s 96x64 -pix_fmt yuv420p -i "$work/scenes.yuv")
+keys "0 10" "${source[@]}" -- -g 100 -crf 26
+keys "0" "${source[@]}" -- -g 100 -keyint_min 11
+keys "0" "${source[@]}" -- -g 100 -sc_threshold 0
+
 for format in 960x720,yuv420p10 1440x1080,yuv420p10 1920x1080,yuv422p10 2048x1080,yuv422p10 3840x2160,yuv422p10 4096x2160,yuv422p10; do
     ffmpeg -f lavfi -i color=gray:s=${format%,*}:r=25 -frames:v 1 -pix_fmt ${format#*,} "${encode[@]}" "$work/out.mov"
     result "MOV, $format" "$(ffmpeg -i "$work/out.mov" -f null - 2>&1 | head -n 1)"

@@ -68,6 +68,11 @@ def long_streams():
         for kind in 'vbr', 'cbr':
             limit = '-maxrate 700k' if kind == 'vbr' else ''
             check(f'-b:v 700k {limit} -bufsize 90k -nal-hrd {kind} {other}', rate=rate, loops=3)
+    for control in controls:
+        for gop in '-g 250', '-g 12 -force_key_frames 3.3,7':
+            stream = check(f'{control} {gop}', loops=3)
+            keys = [n for n, unit in enumerate(stream.units) if unit.is_idr]
+            expect(len(stream.units) == 1000 and 4 <= len(keys) <= 100, f'{control} {gop}: IDR pictures {keys}')
     for idc, (profile, pixels) in PROFILES.items():
         stream = check(f'-profile {profile} -b:v 900k -bufsize 300k -nal-hrd cbr', pixels=pixels, loops=3)
         expect(stream.sps.profile == idc and len(stream.units) == 1000, f'{profile}: {stream.sps.profile}')
@@ -113,6 +118,10 @@ def set_unit(**members):
     return lambda stream: vars(stream.units[len(stream.units) // 2]).update(members)
 
 
+def set_first(**members):
+    return lambda stream: vars(stream.units[0]).update(members)
+
+
 def set_sps(**members):
     return lambda stream: vars(stream.sps).update(members)
 
@@ -121,6 +130,7 @@ def broken_rules():
     """Each rule is found broken where one member of a stream changes."""
     vbr = encode('-b:v 300k -maxrate 400k -bufsize 200k -nal-hrd vbr', loops=3)
     cbr = encode('-b:v 400k -bufsize 200k -nal-hrd cbr', loops=3)
+    predicted = encode('-b:v 400k -bufsize 200k -nal-hrd cbr -g 250 -sc_threshold 0', loops=3)
     average = encode('-b:v 400k -level 2', loops=3)
     wide = encode('-qp 30', size='1280x720', part=1, rate='60')
     narrow = encode('-qp 40 -level 3', size='16x1600', part=1)
@@ -134,6 +144,9 @@ def broken_rules():
             (narrow, 'A.3.3 a)', set_unit(first=list(range(100)))), (wide, 'A.3.3 k)', set_sps(constraints=0x10)),
             (wide, 'A.3.3 c)', set_sps(direct_8x8_inference=0)),
             (vbr, '7.4.3: picture', set_unit(idr_pic_ids=[7, 8])), (vbr, '7.4.3: slices', set_unit(first=[1])),
+            (predicted, 'C.3: picture', grow(300000)), (predicted, 'E.2.1', set_unit(removal=3)),
+            (predicted, 'D.2.1: a picture', set_unit(removal=None)), (predicted, 'D.2.1: a picture', set_first(delay=None)),
+            (predicted, '7.4.3: picture', set_unit(frame_nums=[17])),
             (cbr, '7.4.1.2.3', set_unit(types=[FILLER, SLICE]))):
         broken = copy.deepcopy(stream)
         expect(not faults(stream), f'{faults(stream)[:1]}')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""H.264's Annexes A and C of streams whose pictures are all IDR, as the byte stream tells: parameter sets, HRD parameters, SEI messages,
+"""H.264's Annexes A and C of streams of IDR pictures, and of P pictures between them, as the byte stream tells: parameter sets, HRD parameters, SEI messages,
 slice headers and sizes. Written from the standard, not from the library. Times are in seconds, as fractions."""
 import re
 from fractions import Fraction
@@ -19,7 +19,7 @@ LEVELS = {
 }
 # Table A-2: cpbBrVclFactor and cpbBrNalFactor.
 FACTORS = {66: (1000, 1200), 77: (1000, 1200), 100: (1250, 1500), 110: (3000, 3600), 122: (4000, 4800), 44: (4000, 4800)}
-SLICE, SEI, SPS, PPS, AUD, FILLER = 5, 6, 7, 8, 9, 12
+P_SLICE, SLICE, SEI, SPS, PPS, AUD, FILLER = 1, 5, 6, 7, 8, 9, 12
 
 
 class Bits:
@@ -107,12 +107,17 @@ class Sps:
 
 class AccessUnit:
     """Bits by NAL HRD (Type II: with start codes and zeros) and by VCL HRD (slices and filler data, Type I); bytes of NAL units; macroblocks
-    at which slices begin; initial_cpb_removal_delay, its offset and cpb_removal_delay, or None."""
+    at which slices begin; idr_pic_id of IDR pictures, frame_num of others; initial_cpb_removal_delay, its offset and cpb_removal_delay,
+    or None."""
 
     def __init__(self):
-        self.types, self.first, self.idr_pic_ids = [], [], []
+        self.types, self.first, self.idr_pic_ids, self.frame_nums = [], [], [], []
         self.nal_bits = self.vcl_bits = self.nal_bytes = self.filler_bits = 0
         self.delay = self.offset = self.removal = None
+
+    @property
+    def is_idr(self):
+        return SLICE in self.types
 
 
 class Stream:
@@ -121,14 +126,15 @@ class Stream:
         starts = [match.start() for match in re.finditer(rb'\x00?\x00\x00\x01', data)]
         for at, end in zip(starts, starts[1:] + [len(data)]):
             nal = data[data.index(b'\1', at) + 1:end].rstrip(b'\0')
-            kind, rbsp = nal[0] & 31, nal[1:].replace(b'\0\0\3', b'\0\0') if nal[0] & 31 != SLICE else nal[1:40].replace(b'\0\0\3', b'\0\0')
-            if not self.units or (SLICE in self.units[-1].types and (kind in (SEI, SPS, PPS, AUD) or kind == SLICE and rbsp[0] & 0x80)):
+            kind, rbsp = nal[0] & 31, nal[1:].replace(b'\0\0\3', b'\0\0') if nal[0] & 31 not in (SLICE, P_SLICE) else nal[1:40].replace(b'\0\0\3', b'\0\0')
+            is_slice = kind in (SLICE, P_SLICE)
+            if not self.units or self.units[-1].first and (kind in (SEI, SPS, PPS, AUD) or is_slice and rbsp[0] & 0x80):
                 self.units.append(AccessUnit())
             unit = self.units[-1]
             unit.types.append(kind)
             unit.nal_bits += 8 * (end - at)
             unit.nal_bytes += len(nal)
-            if kind in (SLICE, FILLER):
+            if is_slice or kind == FILLER:
                 unit.vcl_bits += 8 * len(nal)
             if kind == FILLER:
                 unit.filler_bits += 8 * (end - at)
@@ -137,11 +143,12 @@ class Stream:
                 self.sps = Sps(rbsp)
             elif kind == SEI:
                 self.read_sei(Bits(rbsp), unit)
-            elif kind == SLICE:
+            elif is_slice:
                 bits = Bits(rbsp)
                 unit.first.append(bits.ue())
-                bits.ue(), bits.ue(), bits.u(self.sps.frame_num_bits)
-                unit.idr_pic_ids.append(bits.ue())
+                bits.ue(), bits.ue(), unit.frame_nums.append(bits.u(self.sps.frame_num_bits))
+                if kind == SLICE:
+                    unit.idr_pic_ids.append(bits.ue())
         assert len(parameter_sets) == 1, 'sequence parameter sets differ'
 
     def read_sei(self, bits, unit):
@@ -164,15 +171,19 @@ class Stream:
 
 def order_faults(stream):
     """7.4.1.2.3, 7.4.3: NAL units of an access unit, idr_pic_id of pictures."""
-    places = {AUD: 0, SPS: 1, PPS: 1, SEI: 2, SLICE: 3, FILLER: 4}
-    last = None
+    places = {AUD: 0, SPS: 1, PPS: 1, SEI: 2, SLICE: 3, P_SLICE: 3, FILLER: 4}
+    last = number = None
     for n, unit in enumerate(stream.units):
         order = [places.get(kind, -1) for kind in unit.types]
-        if order != sorted(order) or -1 in order or SLICE not in unit.types:
+        if order != sorted(order) or -1 in order or len({SLICE, P_SLICE} & set(unit.types)) != 1:
             yield f'7.4.1.2.3: picture {n} has NAL units {unit.types}'
-        if len(set(unit.idr_pic_ids)) != 1 or unit.idr_pic_ids[0] == last:
+        if unit.is_idr and (len(set(unit.idr_pic_ids)) != 1 or unit.idr_pic_ids[0] == last):
             yield f'7.4.3: picture {n} has idr_pic_id {unit.idr_pic_ids}, the one before {last}'
-        last = unit.idr_pic_ids[0]
+        last = unit.idr_pic_ids[0] if unit.is_idr else last
+        wanted = 0 if unit.is_idr else (number + 1) % (1 << stream.sps.frame_num_bits)
+        if set(unit.frame_nums) != {wanted}:
+            yield f'7.4.3: picture {n} has frame_num {unit.frame_nums}, not {wanted}'
+        number = wanted
         if unit.first != sorted(set(unit.first)) or unit.first[0] != 0:
             yield f'7.4.3: slices of picture {n} begin at {unit.first}'
 
@@ -230,28 +241,31 @@ def rate_faults(stream):
 
 
 def hrd_faults(stream):
-    """C.1.1 to C.3 of the NAL HRD that the stream tells of, where each picture begins a buffering period."""
+    """C.1.1 to C.3 of the NAL HRD that the stream tells of, where each IDR picture begins a buffering period."""
     if not stream.sps.hrd:
         return
     rate, size, cbr, _ = stream.sps.hrd
     units, period = stream.units, stream.sps.period
-    if any(unit.delay is None or unit.removal is None for unit in units):
+    if any((unit.delay is None) == unit.is_idr or unit.removal is None for unit in units):
         yield 'D.2.1: a picture without buffering period or timing'
         return
-    if len({unit.delay + unit.offset for unit in units}) != 1:
+    sums = {unit.delay + unit.offset for unit in units if unit.is_idr}
+    if len(sums) != 1:
         yield 'D.2.1: the sum of initial_cpb_removal_delay and its offset changes'
     removals, begins, ends = [], [], []
+    start = Fraction(0)  # the removal of the picture that began the buffering period
     for n, unit in enumerate(units):
-        if not 0 < unit.delay <= Fraction(90000 * size, rate):
+        if unit.is_idr and not 0 < unit.delay <= Fraction(90000 * size, rate):
             yield f'D.2.1: initial_cpb_removal_delay {unit.delay} of picture {n}'
-        removals.append(removals[-1] + unit.removal * period / 2 if n else Fraction(unit.delay, 90000))  # (C-9), (C-7)
+        removals.append(start + unit.removal * period / 2 if n else Fraction(unit.delay, 90000))  # (C-9), (C-7)
+        start = removals[n] if unit.is_idr else start
         if n and stream.sps.fixed_frame_rate and removals[-1] - removals[-2] != period:
             yield f'E.2.1: picture {n} comes after {removals[-1] - removals[-2]} s'
-        if n:
+        if n and unit.is_idr:
             since = 90000 * (removals[n] - ends[-1])  # (C-18)
             if unit.delay > ceil(since) or cbr and unit.delay < floor(since):
                 yield f'C.3: initial_cpb_removal_delay {unit.delay} of picture {n}, {float(since):.2f} passed'
-        earliest = removals[n] - Fraction(unit.delay, 90000)  # (C-4)
+        earliest = removals[n] - Fraction(unit.delay if unit.is_idr else max(sums), 90000)  # (C-4), (C-3)
         begins.append((ends[-1] if n else Fraction(0)) if cbr else max(ends[-1] if n else Fraction(0), earliest))
         ends.append(begins[-1] + Fraction(unit.nal_bits, rate))
         if ends[n] > removals[n]:

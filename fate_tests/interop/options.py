@@ -32,9 +32,9 @@ LIBRARY_ONLY = {'CudaencConfig': {'threads', 'stage_times'},
                 'CudaencDecoderConfig': {'threads', 'stage_times', 'lowres', 'max_pixels', 'usual_format'}, 'CudaencJ2kOptions': {'bit_rate'},
                 'CudaencMjpegOptions': {'frame_bytes', 'quality_min', 'quality_max'},
                 'CudaencH264Options': {'slices', 'rate_control', 'qp', 'aq', 'bit_rate', 'max_rate', 'buffer_size', 'hrd', 'qp_min',
-                                       'qp_max', 'chroma_location', 'gop_size'}}
+                                       'qp_max', 'chroma_location', 'gop_size', 'min_gop_size'}}
 GLUE_ONLY = {'h264_cavlc_cuda': {'qp', 'crf', 'aq-strength', 'nal-hrd', 'a53cc', 'udu_sei', 'encrypt_key', 'encrypt_iv'}}
-RENAMED = {'timecodes': 's12m_tc', 'avc_intra_class': 'avcintra-class', 'avc_intra_flavor': 'avcintra-flavor'}
+RENAMED = {'timecodes': 's12m_tc', 'avc_intra_class': 'avcintra-class', 'avc_intra_flavor': 'avcintra-flavor', 'scene_cut': 'sc_threshold'}
 # Options that the glue leaves open, by -1, until it knows FFmpeg's own: what their text adds.
 OPEN = {('mjpeg_cuda', 'quality'): '; -1: as -q:v says, else 90',
         ('h264_cavlc_cuda', 'repeat_headers'): '; -1: unless they are global'}

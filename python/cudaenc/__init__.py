@@ -26,7 +26,7 @@ from __future__ import annotations
 import collections
 import os
 import threading
-from typing import Any, Callable, Iterable, Iterator, Literal, NamedTuple, Optional, Sequence, Union, overload
+from typing import Any, Callable, Container, Iterable, Iterator, Literal, NamedTuple, Optional, Sequence, Union, overload
 
 import numpy
 
@@ -240,9 +240,10 @@ class Encoder(_Session):
         self._handle = session[0]
         self._slots = lib.cudaenc_async_depth(self._handle)
 
-    def submit(self, picture: Any, token: Any = None) -> bool:
+    def submit(self, picture: Any, token: Any = None, key: bool = False) -> bool:
         """Starts to encode a picture: a copy, or with a reference to it. Returns False when in_flight of them are in
-        flight: receive first. token comes back with the packet."""
+        flight: receive first. token comes back with the packet. key: decoding can begin with the packet; of H.264 it is
+        an IDR picture."""
         self._check_open()
         if len(self._in_flight) >= self._slots:
             return False
@@ -257,6 +258,7 @@ class Encoder(_Session):
             frame.data[i] = ffi.cast("uint8_t *", plane.address)
             frame.stride[i] = plane.strides[0]
         frame.cuda_stream = ffi.cast("void *", planes[0].stream)
+        frame.key = bool(key)
         metadata = {name: ffi.from_buffer("uint8_t[]", value) for name, value in self._metadata.items()}  # copied by submit
         for name, value in metadata.items():
             setattr(frame, name, value)
@@ -297,9 +299,10 @@ class Encoder(_Session):
         became of that picture."""
         return self._receive(wait)
 
-    def encode(self, pictures: Iterable[Any]) -> Iterator[Union[bytes, DevicePacket]]:
-        """The packets of pictures, in their order, with as many in flight as the session has room for."""
-        return self._series(pictures, self.submit)
+    def encode(self, pictures: Iterable[Any], keys: Container[int] = ()) -> Iterator[Union[bytes, DevicePacket]]:
+        """The packets of pictures, in their order, with as many in flight as the session has room for. keys: which of
+        them, counted from 0 on, have a key packet, see submit()."""
+        return self._series(enumerate(pictures), lambda one, series: self.submit(one[1], series, one[0] in keys))
 
     @property
     def device(self) -> str:
@@ -334,19 +337,19 @@ def encode(picture: Any, codec: str = "j2k", lossless: Optional[bool] = None, **
 
 @overload
 def encode_batch(pictures: Iterable[Any], codec: str = ..., lossless: Optional[bool] = ..., in_flight: int = ..., *,
-                 device_packets: Literal[True], **options: Any) -> Iterator[DevicePacket]: ...
+                 keys: Container[int] = ..., device_packets: Literal[True], **options: Any) -> Iterator[DevicePacket]: ...
 @overload
 def encode_batch(pictures: Iterable[Any], codec: str = ..., lossless: Optional[bool] = ..., in_flight: int = ...,
-                 **options: Any) -> Iterator[bytes]: ...
-def encode_batch(pictures: Iterable[Any], codec: str = "j2k", lossless: Optional[bool] = None, in_flight: int = 8,
-                 **options: Any) -> Iterator[Union[bytes, DevicePacket]]:
+                 *, keys: Container[int] = ..., **options: Any) -> Iterator[bytes]: ...
+def encode_batch(pictures: Iterable[Any], codec: str = "j2k", lossless: Optional[bool] = None, in_flight: int = 8, *,
+                 keys: Container[int] = (), **options: Any) -> Iterator[Union[bytes, DevicePacket]]:
     """The packets of pictures of one size and format, in their order, `in_flight` at a time. A picture that the iterable
     gives may change when the next one is asked for, but for one in CUDA memory or with copy=False: that is held, and must
-    not change, until its packet has come. Arguments and errors are Encoder's."""
+    not change, until its packet has come. keys: as Encoder.encode(). Arguments and errors are Encoder's."""
     rest = iter(pictures)
     for first in rest:
         with Encoder(first, codec, lossless=lossless, in_flight=in_flight, **options) as encoder:
-            yield from encoder.encode(_chain(first, rest))
+            yield from encoder.encode(_chain(first, rest), keys)
 
 
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

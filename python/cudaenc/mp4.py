@@ -11,7 +11,7 @@ import itertools
 import os
 import secrets
 import struct
-from typing import Any, BinaryIO, Iterable, Iterator, Optional, Union
+from typing import Any, BinaryIO, Container, Iterable, Iterator, Optional, Union
 
 import numpy
 
@@ -150,11 +150,12 @@ def _named_when_whole(path: Union[str, "os.PathLike[str]"]) -> Iterator[BinaryIO
 
 def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, frame_rate: Union[int, str, float] = 25,
               crf: Optional[int] = None, matrix: str = "bt709", format: str = "yuv420p", in_flight: int = 8,
-              **options: Any) -> int:
+              keys: Container[int] = (), **options: Any) -> int:
     """Encodes frames to H.264 in an MP4 file; returns how many. A frame is an array of (height, width, 3), uint8, which
     becomes yuv420p where it lies, or the sequence of planes of `format`. Where they are one
     array on a GPU, some are converted at a time. frame_rate: a number or "30000/1001". crf: constant
-    quality, a QP (20). Or bit_rate, on average. options: the encoder's. Raises
+    quality, a QP (20). Or bit_rate, on average. keys: which frames, counted from 0 on, are key
+    frames, beside those of gop_size. options: the encoder's. Raises
     Encoder's errors, and those of frames. The file gets its name when it is whole; until then that has a suffix."""
     try:
         rate = fractions.Fraction(frame_rate).limit_denominator(1001)
@@ -184,7 +185,7 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
         options = {"copy": False, **options}
     first = next(pictures)
     sizes = []
-    keys = []  # numbers of IDR pictures, from 1 on
+    key_numbers = []  # of IDR pictures, from 1 on
     slices = None
     with Encoder(first, "h264", format=format, in_flight=in_flight, **options) as encoder, _named_when_whole(path) as file:
         layout = encoder._format
@@ -194,7 +195,7 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
         file.write(_box(b"ftyp", b"isom", struct.pack(">I", 512), b"isomiso2avc1mp41"))
         begin = file.tell()
         file.write(struct.pack(">I4sQ", 1, b"mdat", 0))
-        for packet in encoder.encode(itertools.chain([first], pictures)):
+        for packet in encoder.encode(itertools.chain([first], pictures), keys):
             assert isinstance(packet, bytes)
             units = list(_units(packet, slices))
             for unit in units:
@@ -202,11 +203,11 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
                 file.write(unit)
             sizes.append(sum(4 + len(unit) for unit in units))
             if any(unit[0] & 31 == 5 for unit in units):
-                keys.append(len(sizes))
+                key_numbers.append(len(sizes))
             if not options.get("cbr"):  # else filler data follow
                 slices = sum(map(_is_slice, units))
         end = file.tell()
-        file.write(_movie(entry, sizes, keys, begin + 16, rate, layout.width, layout.height))
+        file.write(_movie(entry, sizes, key_numbers, begin + 16, rate, layout.width, layout.height))
         file.seek(begin + 8)
         file.write(struct.pack(">Q", end - begin))
     return len(sizes)

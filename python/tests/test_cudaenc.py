@@ -380,6 +380,20 @@ class Mp4(unittest.TestCase):
                 film.seek(0)
                 self.assertEqual(len(list(film.decode(video=0))), 5)
 
+    def test_forced_key_pictures(self):
+        frame = [picture(46, 68), picture(23, 34), picture(23, 34)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.mp4")
+            cudaenc.mp4.write_mp4(path, [frame] * 7, format="yuv420p", qp=30, gop_size=4, keys={1, 2})
+            with av.open(path) as film:
+                keys = [packet.is_keyframe for packet in film.demux(film.streams.video[0]) if packet.size]
+                self.assertEqual(keys, [True, True, True, False, False, False, True])
+        packets = list(cudaenc.encode_batch([frame] * 4, "h264", format="yuv420p", gop_size=9, keys=[2]))
+        self.assertEqual([b"\0\0\1\x67" in packet for packet in packets], [True, False, True, False])
+        with cudaenc.Encoder(frame, "h264", format="yuv420p", gop_size=9) as encoder:
+            self.assertTrue(encoder.submit(frame) and encoder.submit(frame, key=True))
+            self.assertIn(b"\0\0\1\x67", [encoder.receive(), encoder.receive()][1][1])
+
     def test_planes(self):
         frames = [[picture(46, 68), picture(23, 34), picture(23, 34)] for _ in range(5)]
         stream, packets, decoded = self.write(frames, format="yuv420p", qp=12, frame_rate="30000/1001", in_flight=2)

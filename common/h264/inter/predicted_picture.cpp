@@ -58,7 +58,7 @@ Available PredictedPictureCoder::available(int x, int y) const {
 }
 
 void PredictedPictureCoder::encode(const SampleLayout *components, const PictureQuality &quality,
-                                   const PictureBefore &before, SourcePyramid &source, ThreadPool &pool,
+                                   const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool,
                                    Macroblock *macroblocks, int16_t *levels) {
     before_ = &before;
     source_ = &source;
@@ -70,8 +70,7 @@ void PredictedPictureCoder::encode(const SampleLayout *components, const Picture
         for (int c = 0; c < 3; c++) load_lines(components[c], c, static_cast<int>(y));
         choose_qps(quality, static_cast<int>(y));
     });
-    source.build(reconstruction(0), 16 * columns_, 16 * rows_, pool);
-    search_.find(source, before.source, satd_lambda_of(quality.qp), pool);
+    search(quality.qp, before, source, pool);
     refinement_.find(source.levels[0], before.decoded, search_, qp_.data(), drop_step_, pool);
     for_rows(pool, [this](int x, int y) { maybe_intra_[index_of(x, y)] = may_be_intra(x, y); });
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
@@ -100,6 +99,15 @@ void PredictedPictureCoder::load_lines(const SampleLayout &layout, int component
 void PredictedPictureCoder::load_source(const SampleLayout &luma, SourcePyramid &source, ThreadPool &pool) {
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) { load_lines(luma, 0, static_cast<int>(y)); });
     source.build(reconstruction(0), 16 * columns_, 16 * rows_, pool);
+    searched_.reset();
+}
+
+const MotionSearch &PredictedPictureCoder::search(int qp, const PictureBefore &before, const SourcePyramid &source,
+                                                  ThreadPool &pool) {
+    const uint32_t lambda = satd_lambda_of(qp);
+    if (searched_ != lambda) search_.find(source, before.source, lambda, pool);
+    searched_ = lambda;
+    return search_;
 }
 
 void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {

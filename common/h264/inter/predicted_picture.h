@@ -4,6 +4,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "../lanes/intra_coder.h"
@@ -24,12 +25,14 @@ class PredictedPictureCoder {
     // vertical: the level's limit for vectors, in samples.
     PredictedPictureCoder(const PictureFormat &format, int vertical);
 
-    // As IntraCoder::encode(). source: gets the picture's own.
-    void encode(const SampleLayout *components, const PictureQuality &quality, const PictureBefore &before,
-                SourcePyramid &source, ThreadPool &pool, Macroblock *macroblocks, int16_t *levels);
-
-    // Of an intra picture, which the next one is compared with.
+    // The next picture, an intra one too, which the one after it is compared with.
     void load_source(const SampleLayout &luma, SourcePyramid &source, ThreadPool &pool);
+    // The search that encode() has at a QP, ahead of it.
+    const MotionSearch &search(int qp, const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool);
+
+    // As IntraCoder::encode(). source: the picture's own, see load_source().
+    void encode(const SampleLayout *components, const PictureQuality &quality, const PictureBefore &before,
+                const SourcePyramid &source, ThreadPool &pool, Macroblock *macroblocks, int16_t *levels);
 
     // Of the last encode(), as of IntraCoder.
     uint64_t bits() const { return bits_; }
@@ -67,6 +70,7 @@ class PredictedPictureCoder {
     const PictureFormat format_;
     const int columns_, rows_, vertical_;
     MotionSearch search_;
+    std::optional<uint32_t> searched_;  // with which lambda the picture was
     MotionRefinement refinement_;
     LineVector<Sample> planes_[3];
     ptrdiff_t strides_[3];

@@ -15,6 +15,8 @@ class MotionSearch {
     // lambda: of half a SATD, which stands for that of absolute differences as well.
     void find(const SourcePyramid &source, const SourcePyramid &before, uint32_t lambda, ThreadPool &pool);
     const FoundMotion &found(int x, int y) const { return found_[static_cast<size_t>(y * columns_ + x)]; }
+    // That of an 8x8 block of a level from 1 on, in whole samples of the level.
+    Vector of_block(int level, int x, int y) const { return grids_[level].grid().at(x, y); }
     // Vectors of macroblocks around, which a vector is likely to be predicted from; quarter samples.
     Vector likely(int x, int y) const { return grids_[1].grid().likely(x, y); }
 

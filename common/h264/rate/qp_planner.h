@@ -42,6 +42,11 @@ class QpPlanner {
     // must_wait(): it needs the size of the first picture that is unsettled.
     bool must_wait(const PlannedPicture &picture) const;
     void plan(PlannedPicture &picture);
+    // The last one that was planned is a key picture after all, or none.
+    void plan_again(PlannedPicture &picture) {
+        settle(picture);
+        plan(picture);
+    }
 
     // 2. For the first that is unsettled: begin() finds what the decoder's buffer holds. recode() follows each coding,
     // and tells whether it has to be coded once more, at its new QP.

@@ -107,7 +107,7 @@ int64_t round_for_hrd(int64_t value, int least) {
     return std::max<int64_t>(value >> shift, 1) << shift;
 }
 
-constexpr uint32_t kInitialDelayLength = 32, kDelayLength = 8;
+constexpr uint32_t kInitialDelayLength = 32, kOutputDelayLength = 8;
 void put_hrd(const Hrd &h, Rbsp &out) {
     const int rate_scale = hrd_scale(h.bit_rate, kLeastRateScale), size_scale = hrd_scale(h.size, kLeastSizeScale);
     out.ue(0);  // cpb_cnt_minus1
@@ -117,9 +117,9 @@ void put_hrd(const Hrd &h, Rbsp &out) {
     out.ue(static_cast<uint32_t>(h.size >> (kLeastSizeScale + size_scale)) - 1);
     out.flag(h.cbr);
     out.u(kInitialDelayLength - 1, 5);
-    out.u(kDelayLength - 1, 5);  // cpb_removal_delay_length_minus1
-    out.u(kDelayLength - 1, 5);  // dpb_output_delay_length_minus1
-    out.u(24, 5);                // time_offset_length
+    out.u(h.delay_length - 1, 5);      // cpb_removal_delay_length_minus1
+    out.u(kOutputDelayLength - 1, 5);  // dpb_output_delay_length_minus1
+    out.u(24, 5);                      // time_offset_length
 }
 
 // E.1.1
@@ -194,9 +194,9 @@ void put_timecode(const Timecode &t, Rbsp &out) {
 // D.1.3
 std::vector<uint8_t> picture_timing(const Sei &sei) {
     Rbsp out;
-    if (sei.buffering_period) {
-        out.u(sei.buffering_period->cpb_removal_delay, kDelayLength);
-        out.u(0, kDelayLength);  // dpb_output_delay
+    if (sei.removal_delay) {
+        out.u(sei.removal_delay->ticks, sei.removal_delay->length);
+        out.u(0, kOutputDelayLength);  // dpb_output_delay
     }
     if (sei.pic_struct) {
         out.u(0, 4);  // pic_struct: a frame
@@ -347,7 +347,7 @@ SliceHeaderBits make_slice_header(const SliceHeader &s) {
 std::vector<uint8_t> make_sei(const Sei &sei) {
     Rbsp out;
     if (sei.buffering_period) put_message(0, buffering_period(*sei.buffering_period), out);
-    if (sei.buffering_period || sei.timecode) put_message(1, picture_timing(sei), out);
+    if (sei.removal_delay || sei.timecode) put_message(1, picture_timing(sei), out);
     if (!sei.captions.empty()) put_message(4, closed_captions(sei.captions), out);
     for (const std::span<const uint8_t> data : sei.unregistered) put_message(5, data, out);
     if (sei.mastering_display) put_message(137, mastering_display(*sei.mastering_display), out);

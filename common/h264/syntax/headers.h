@@ -19,6 +19,7 @@ namespace cudaenc::h264 {
 struct Hrd {
     int64_t bit_rate, size;  // bits/s and bits, of hrd_rate() and hrd_size()
     bool cbr;
+    int delay_length;  // bits of cpb_removal_delay
 };
 // The largest number up to the argument that the syntax can express: 16 bits and a scale. At least the smallest one.
 int64_t hrd_rate(int64_t bit_rate);
@@ -104,13 +105,18 @@ struct MasteringDisplay {
 struct ContentLight {
     uint16_t max_content, max_average;  // cd/m2
 };
-// Every picture begins a buffering period (D.2.2).
+// Every IDR picture begins a buffering period (D.2.2).
 struct BufferingPeriod {
     uint32_t initial_cpb_removal_delay, initial_cpb_removal_delay_offset;  // 1/90000 s
-    uint32_t cpb_removal_delay;                                            // ticks since the removal before
+};
+// With HRD parameters, of every picture (D.2.3).
+struct RemovalDelay {
+    uint32_t ticks;  // since the removal of the picture that began the last buffering period before this one
+    int length;      // Hrd::delay_length
 };
 struct Sei {
     std::optional<BufferingPeriod> buffering_period;  // with Vui::hrd
+    std::optional<RemovalDelay> removal_delay;        // the same
     bool pic_struct = false;                          // Vui::timecodes
     std::optional<Timecode> timecode;                 // with that
     std::optional<MasteringDisplay> mastering_display;
@@ -118,7 +124,7 @@ struct Sei {
     std::span<const uint8_t> captions;                   // A/53 cc_data: 3 bytes each, at most 31 of them
     std::vector<std::span<const uint8_t>> unregistered;  // user data: 16 bytes of UUID, then the payload
     bool empty() const {
-        return !buffering_period && !timecode && !mastering_display && !content_light && captions.empty() &&
+        return !buffering_period && !removal_delay && !timecode && !mastering_display && !content_light && captions.empty() &&
                unregistered.empty();
     }
 };

@@ -154,6 +154,7 @@ class Pictures {
         frame.sample_aspect_num = in_.any();
         frame.sample_aspect_den = in_.any();
         if (in_.one_in(4)) frame.skipped = in_.ConsumeIntegral<uint64_t>();
+        frame.key = in_.one_in(8) ? in_.any() : in_.one_in(4);
         if (in_.one_in(2)) {
             timecodes_.push_back({in_.any(), in_.any(), in_.any(), in_.any(), in_.any()});
             frame.timecode = &timecodes_.back();

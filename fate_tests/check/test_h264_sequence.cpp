@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Sequences of IDR and P pictures through the C API: which pictures are IDR pictures, and what their packets tell.
+#include <string>
+#include <vector>
+
+#include "../../common/h264/gop.h"
+#include "h264_inputs.h"
+#include "h264_stream.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+
+namespace {
+
+constexpr int kWidth = 90, kHeight = 70;
+const CudaencFormat kFormat = make_h264_format(h264_inputs[0], kWidth, kHeight);
+
+// A scene that pans by three samples a picture.
+Picture draw(int scene, int time) {
+    Random random(1);  // what is beyond the samples
+    Picture picture = make_picture(random, kFormat);
+    const auto wave = [](int v, int period) { return v % (2 * period) < period ? v % period : period - v % period; };
+    for (int c = 0; c < 3; c++)
+        for (int y = 0; y < picture.component_rows(c); y++)
+            for (int x = 0; x < picture.columns(c); x++) {
+                const int scale = c ? 2 : 1, u = scale * x + 3 * time + 500 * scene, v = scale * y + 97 * scene;
+                const int patch = ((u / 13) * 5 + (v / 11) * 7 + scene * (u / 13 + v / 7)) % 9;
+                picture.set(c, x, y, static_cast<uint32_t>(30 + 2 * wave(u + v / 2, 23 + 6 * scene) + 16 * patch));
+            }
+    return picture;
+}
+
+Picture noise(int seed) {
+    Random random(static_cast<uint64_t>(seed) + 7);
+    Picture picture = make_picture(random, kFormat);
+    fill(random, picture, Content::noise);
+    return picture;
+}
+
+struct Packets {
+    std::vector<uint8_t> stream;
+    std::vector<std::vector<uint8_t>> packets;
+    std::string types;  // K: a key packet, d: one that needs others
+};
+
+// keys: numbers of frames that ask for a key packet.
+Packets encode(const CudaencConfig &config, const std::vector<Picture> &pictures,
+               const std::vector<size_t> &keys = {}) {
+    Packets result;
+    CudaencSession *session;
+    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open: %s",
+           static_cast<Log *>(config.log_opaque)->lines.empty()
+               ? ""
+               : static_cast<Log *>(config.log_opaque)->lines.back().c_str());
+    const auto receive = [&] {
+        CudaencPacket packet;
+        while (cudaenc_receive(session, &packet) == CUDAENC_OK) {
+            result.packets.emplace_back(packet.data, packet.data + packet.size);
+            result.stream.insert(result.stream.end(), packet.data, packet.data + packet.size);
+            result.types += packet.delta ? 'd' : 'K';
+            cudaenc_buffer_free(packet.buffer);
+        }
+    };
+    for (size_t i = 0; i < pictures.size(); i++) {
+        CudaencFrame frame = pictures[i].frame();
+        frame.key = std::find(keys.begin(), keys.end(), i) != keys.end();
+        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
+        receive();
+    }
+    cudaenc_flush(session);
+    receive();
+    cudaenc_close(session);
+    return result;
+}
+
+CudaencConfig make_config_of(int gop_size, Log *log) {
+    CudaencConfig config = make_h264_config(kFormat, "cpu", log);
+    config.h264.effort = 0;
+    config.h264.gop_size = gop_size;
+    config.threads = 2;
+    return config;
+}
+
+// Numbers of IDR and P pictures follow the standard, and the tests' decoder reads them.
+void check_stream(const Packets &p, const std::string &what) {
+    const std::vector<StreamPicture> pictures = decode_stream(p.stream);
+    EXPECT(pictures.size() == p.types.size(), "%s: %zu pictures", what.c_str(), pictures.size());
+    uint32_t last_id = 99;
+    for (size_t i = 0; i < pictures.size(); i++) {
+        const bool key = pictures[i].nal_types.back() == 5;
+        EXPECT(key == (p.types[i] == 'K'), "%s: packet %zu", what.c_str(), i);
+        if (!key) continue;
+        EXPECT(pictures[i].slices[0].frame_num == 0, "%s: frame_num of packet %zu", what.c_str(), i);
+        EXPECT(pictures[i].slices[0].idr_pic_id != last_id, "%s: idr_pic_id of packet %zu", what.c_str(), i);
+        last_id = pictures[i].slices[0].idr_pic_id;
+    }
+}
+
+START_TEST(gop) {
+    using h264::Gop, h264::SceneCosts;
+    const SceneCosts still{100, 10000}, cut{9000, 10000}, flat{90, 100};
+    Gop g(10, 3, 20, 100);
+    const auto code = [&](const SceneCosts &costs, bool forced = false) {
+        const bool key = g.begins(forced) || g.is_cut(costs);
+        g.end(key);
+        return key;
+    };
+    EXPECT(code(cut) && !code(cut) && !code(still), "least pictures before a cut");
+    EXPECT(code(cut) && !code(cut) && !code(cut) && !code(cut) && !code(still) && code(cut), "a part that stays bad");
+    for (int i = 1; i < 10; i++) EXPECT(!code(still), "picture %d", i);
+    EXPECT(code(still) && !code(still) && code(still, true) && code(still, true), "size, and forced pictures");
+    Gop often(10, 1, 20, 100);
+    often.end(often.begins(false));
+    EXPECT(!often.begins(false) && !often.is_cut(cut), "nothing is known of the picture before");
+    for (int i = 0; i < 4; i++) EXPECT(!code(flat), "too little to tell");
+    g.forget();
+    EXPECT(code(still) && !code(still), "behind a picture that failed");
+    EXPECT(!Gop(10, 3, 0, 100).looks_for_cuts());
+    SceneCosts sum;
+    sum.add(50, 40, 30, 60);
+    sum.add(20, 40, 30, 60);
+    EXPECT(sum.inter == 50 && sum.intra == 60, "%d, %d", static_cast<int>(sum.inter), static_cast<int>(sum.intra));
+}
+END_TEST
+
+// A frame that asks for a key packet has one, and -g counts from there, for every number of threads and of frames in
+// flight.
+START_TEST(forced_keys) {
+    std::vector<Picture> pictures;
+    for (int i = 0; i < 20; i++) pictures.push_back(draw(0, i));
+    Log log;
+    CudaencConfig config = make_config_of(6, &log);
+    if (_i) config.h264.rate_control = CUDAENC_H264_BIT_RATE, config.h264.bit_rate = 300000;
+    const Packets expected = encode(config, pictures, {0, 2, 3, 11});
+    EXPECT(expected.types == "KdKKdddddKdKdddddKdd", "%s", expected.types.c_str());
+    check_stream(expected, "forced");
+    for (const int depth : {1, 3, 8}) {
+        config.async_depth = depth, config.threads = 1 + depth % 3;
+        EXPECT(encode(config, pictures, {0, 2, 3, 11}).stream == expected.stream, "%d in flight", depth);
+    }
+    config.h264.gop_size = 1;
+    EXPECT(encode(config, pictures, {2}).stream == encode(config, pictures).stream, "all are keys anyway");
+    // What is no flag is refused.
+    CudaencSession *session;
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
+    CudaencFrame frame = pictures[0].frame();
+    frame.key = 2;
+    EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+    EXPECT(log.lines.back().find("key 2 is not allowed: it is 0 to 1") != std::string::npos, "%s",
+           log.lines.back().c_str());
+    frame.key = 0, frame.reserved = 1;
+    EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+    cudaenc_close(session);
+}
+END_TEST
+
+// Cuts begin IDR pictures; motion, noise and what follows a cut at once do not.
+START_TEST(scene_cuts) {
+    std::vector<Picture> pictures;
+    for (int i = 0; i < 10; i++) pictures.push_back(draw(0, i));
+    for (int i = 0; i < 3; i++) pictures.push_back(draw(1, i));  // shorter than min_gop_size
+    for (int i = 0; i < 9; i++) pictures.push_back(draw(2, i));
+    for (int i = 0; i < 12; i++) pictures.push_back(noise(i));
+    Log log;
+    CudaencConfig config = make_config_of(50, &log);
+    if (_i) config.h264.rate_control = CUDAENC_H264_BIT_RATE, config.h264.bit_rate = 400000;
+    config.h264.min_gop_size = 5;
+    const Packets found = encode(config, pictures);
+    EXPECT(found.types ==
+               "Kddddddddd"
+               "Kdd"
+               "ddddddddd"
+               "Kddddddddddd",
+           "%s", found.types.c_str());
+    check_stream(found, "cuts");
+    config.async_depth = 5, config.threads = 1;
+    EXPECT(encode(config, pictures).stream == found.stream, "threads");
+    config.h264.scene_cut = 0;
+    const Packets none = encode(config, pictures);
+    EXPECT(none.types.find('K', 1) == std::string::npos, "off: %s", none.types.c_str());
+    check_stream(none, "no cuts");
+    // A tenth of gop_size is the least.
+    config.h264.scene_cut = 20, config.h264.min_gop_size = 0, config.h264.gop_size = 110;
+    EXPECT(encode(config, pictures).types.find('K', 1) == 13, "%s", encode(config, pictures).types.c_str());
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
+    Suite *suite = suite_create("h264 sequence");
+    TCase *c = add_case(suite, "pictures");
+    tcase_add_test(c, gop);
+    tcase_add_loop_test(c, forced_keys, 0, 2);
+    tcase_add_loop_test(c, scene_cuts, 0, 2);
+    return run_suite(suite);
+}
