@@ -2,7 +2,8 @@
 // Macroblocks to bits (H.264, 7.3.5, 9.2), after CAVLCU (Fuentes-Alventosa et al., 2021): one kernel, a thread a block.
 // A thread holds its levels in registers, reorders them to the scan, and marks the nonzero ones in a bit mask. Its nC
 // comes from total_coeff of its neighbours. Those beyond the piece are counted from their levels, by 8 lanes four
-// blocks, so pieces wait for nobody. nal.cu joins their bits.
+// blocks, so pieces wait for nobody. Of P slices a map of skipped macroblocks says how many there are before a piece.
+// nal.cu joins the bits of pieces.
 #include <cstddef>
 
 #include "../bits.cuh"
@@ -42,10 +43,20 @@ DEVICE BlockWords gather_8x8(const PartTables *tables, const uint32_t *levels, i
 
 // The syntax elements of a macroblock that decide how its blocks are coded.
 struct BlockSyntax {
-    MacroblockType type;
-    uint32_t pattern;  // coded_pattern()
+    MacroblockType type;  // of an inter macroblock with 8x8 transforms I_8x8, whose blocks are the same
+    uint32_t pattern;     // coded_pattern()
 };
+template <bool Predicted>
 DEVICE BlockSyntax block_syntax(const Macroblock *macroblock) {
+    if constexpr (Predicted) {
+        static_assert(offsetof(Macroblock, coded_block_pattern) == 1 &&
+                      offsetof(Macroblock, transform_size_8x8_flag) == 7);
+        const uint64_t begin = load_readonly(reinterpret_cast<const uint64_t *>(macroblock));
+        const auto type = static_cast<MacroblockType>(begin & 255);
+        if (type == MacroblockType::skip) return {type, 0};
+        return {is_inter(type) && begin >> 56 ? MacroblockType::i8x8 : type,
+                coded_pattern(type, static_cast<uint32_t>(begin >> 8 & 255))};
+    }
     struct alignas(4) Begin {
         MacroblockType type;
         uint8_t pattern;
@@ -73,7 +84,7 @@ DEVICE uint32_t popcount_bytes(uint32_t x) {
 }
 
 // A lane's 8 levels beyond the piece. They are loaded along with those of the lane's own unit, so that both wait once.
-template <ChromaFormat F>
+template <ChromaFormat F, bool Predicted>
 struct BorderLevels {
     const BorderShare share;
     BlockSyntax m{};
@@ -86,7 +97,7 @@ struct BorderLevels {
     }
     DEVICE_MEMBER void load_macroblock(const CavlcArguments &p, const PieceRange &range) {
         present = !(range.without_border >> share.outside & 1);
-        if (present) m = block_syntax(p.picture.macroblocks + address(range));
+        if (present) m = block_syntax<Predicted>(p.picture.macroblocks + address(range));
     }
     DEVICE_MEMBER void load_levels(const CavlcArguments &p, const PieceRange &range) {
         coded = present && m.pattern & share.coded_by;
@@ -130,7 +141,7 @@ struct BorderLevels {
 constexpr int kSlotWords = 19;
 
 // The unit of a thread: a block, or a macroblock header. First, what memory says of it.
-template <ChromaFormat F>
+template <ChromaFormat F, bool Predicted>
 struct ThreadUnit {
     static constexpr int kBlocks = blocks_per_macroblock(F), kUnits = PieceThreads<F>::kUnits;
     static constexpr int kBlockThreads = kPieceMacroblocks * (kUnits - 1);
@@ -142,7 +153,7 @@ struct ThreadUnit {
     const uint32_t address = range.first + (present ? unit.macroblock : 0);
     const Macroblock *const macroblock = p.picture.macroblocks + address;
     const int16_t *const macroblock_levels = p.picture.levels + address * (16u * kBlocks);
-    const BlockSyntax m = block_syntax(macroblock);
+    const BlockSyntax m = block_syntax<Predicted>(macroblock);
     const bool is_header = unit.kind == UnitKind::header;
     const bool pcm = present && m.type == MacroblockType::pcm;
     const bool coded = present && m.pattern & unit.coded_by;
@@ -197,11 +208,22 @@ struct ThreadUnit {
         return p.picture.sign_flips ? p.picture.sign_flips[address * kBlocks + static_cast<uint32_t>(unit.block)] : 0;
     }
 
-    // Writes the unit's bits to its slot and returns their number.
-    DEVICE_MEMBER uint32_t code_header(uint32_t *slot) const {
+    // Writes the unit's bits to its slot and returns their number. skip_run: skip_run_of(), of P slices.
+    DEVICE_MEMBER uint32_t code_header(uint32_t *slot, int32_t skip_run) const {
         WordWriter<StoredWords> bits{{slot}, 0, 0};
         if (range.begins_slice && unit.macroblock == 0) code_slice_header(p.headers[range.slice], bits);
-        code_macroblock_header(p.format, load_macroblock(macroblock), bits);
+        if constexpr (Predicted) {
+            if (skip_run >= 0) put_skip_run(static_cast<uint32_t>(skip_run), bits);
+            if (m.type != MacroblockType::skip) {
+                const Macroblock loaded = load_macroblock(macroblock);
+                if (is_inter(loaded.type))
+                    code_inter_header(p.format, loaded, bits);
+                else
+                    code_macroblock_header(p.format, loaded, bits, kFirstIntraTypeOfP);
+            }
+        } else {
+            code_macroblock_header(p.format, load_macroblock(macroblock), bits);
+        }
         if (bits.bits) bits.words.put(bits.pending);
         return bits.bits;
     }
@@ -219,6 +241,51 @@ struct ThreadUnit {
         return bits.bits;
     }
 };
+
+// ---- Skipped macroblocks
+
+KERNEL(kSkipMapThreads, h264_skip_map, SkipMapParams)
+{
+    const uint32_t m = static_cast<uint32_t>(block_x() * kSkipMapThreads + thread_x());
+    const uint32_t coded = warp_ballot(m < p.count && p.macroblocks[m].type != MacroblockType::skip);
+    if (lane_id() == 0 && m < p.count) p.coded[m / 32] = coded;
+}
+
+// The skipped macroblocks of the slice just before the piece. With a whole warp, which looks at 1024 at once.
+DEVICE uint32_t skipped_before(const CavlcArguments &p, const PieceRange &range) {
+    if (range.begins_slice) return 0;
+    const uint32_t slice_first = range.first - range.before * uint32_t{kPieceMacroblocks};
+    const int32_t first_word = static_cast<int32_t>(slice_first / 32);
+    for (int32_t word = static_cast<int32_t>((range.first - 1) / 32); word >= first_word; word -= 32) {
+        const int32_t own = word - lane_id();
+        uint32_t coded = own >= first_word ? load_readonly(p.coded + own) : 0;
+        if (own == first_word) coded &= ~0u << slice_first % 32;
+        if (own == static_cast<int32_t>(range.first / 32)) coded &= (1u << range.first % 32) - 1;
+        const uint32_t lanes = warp_ballot(coded != 0);
+        if (!lanes) continue;
+        const int nearest = find_first_set(lanes);
+        const int32_t last = 32 * (word - nearest) + floor_log2(warp_shuffle(coded, nearest));
+        return range.first - 1 - static_cast<uint32_t>(last);
+    }
+    return range.first - slice_first;
+}
+
+// mb_skip_run before the macroblock of the lane, or, of the last one of a slice, behind it; -1: there is none. With a
+// whole warp, whose lane i has macroblock i of the piece where that is present.
+DEVICE int32_t skip_run_of(const CavlcArguments &p, const PieceRange &range, bool present, bool skipped) {
+    const int32_t lane = lane_id();
+    const auto ends_slice = [&] {
+        return block_x() + 1 == grid_x() || load_readonly(p.ranges + block_x() + 1).begins_slice;
+    };
+    const bool has_run = present && (!skipped || (lane + 1 == range.count && ends_slice()));
+    const uint32_t coded = warp_ballot(present && !skipped) & ((1u << lane) - 1);
+    int32_t run = coded ? lane - 1 - floor_log2(coded) : lane;
+    if (warp_any(has_run && !coded)) {
+        const uint32_t before = skipped_before(p, range);
+        if (!coded) run += static_cast<int32_t>(before);
+    }
+    return has_run ? run + skipped : -1;
+}
 
 // ---- A piece
 
@@ -259,16 +326,21 @@ DEVICE PieceBits align_pcm(uint32_t pcm_mask, auto &bits_before, uint32_t all, i
 
 // An emulation_prevention_three_byte goes after two bytes of 0, before a third below 4: in a run of so many zeros.
 constexpr int kZeroRun = 22;
-constexpr uint32_t kFirstZeros = 4;  // a piece within a slice begins with at most so many: mb_type of 16 to 25
+// A piece within a slice that has bits begins with at most so many zeros: those of mb_type from 15 on, or of
+// mb_skip_run.
+template <bool Predicted>
+DEVICE uint32_t most_first_zeros(const CodedFormat &f) {
+    return Predicted ? static_cast<uint32_t>(floor_log2(static_cast<uint32_t>(f.macroblocks()) + 1)) : 4;
+}
 // Whether such a run begins in the first of two words.
 DEVICE bool begins_zero_run(uint32_t word, uint32_t next) {
     uint64_t zeros = ~(uint64_t{word} << 32 | next);
     for (int run = 1; run < 16; run *= 2) zeros &= zeros << run;
     return (zeros & zeros << (kZeroRun - 16)) != 0;
 }
-// Whether word i of a piece of `bits` bits has a part of such a run, with zeros that the next piece may begin with.
-DEVICE bool has_zero_run(const uint32_t *window, uint32_t i, uint32_t bits) {
-    const uint32_t all = bits + kFirstZeros;
+// Whether word i of a piece of `bits` bits has a part of such a run, with zeros that the next bits may begin with.
+DEVICE bool has_zero_run(const uint32_t *window, uint32_t i, uint32_t bits, uint32_t first_zeros) {
+    const uint32_t all = bits + first_zeros;
     const auto word_then_ones = [&](uint32_t k) {
         return 32 * k >= all ? ~0u : 32 * (k + 1) > all ? window[k] | ~0u >> all % 32 : window[k];
     };
@@ -278,9 +350,9 @@ DEVICE bool has_zero_run(const uint32_t *window, uint32_t i, uint32_t bits) {
     return begins_zero_run(word, word_then_ones(i + 1)) || (i && begins_zero_run(window[i - 1], word));
 }
 
-template <ChromaFormat F>
+template <ChromaFormat F, bool Predicted>
 DEVICE void code_piece(const CavlcArguments &p) {
-    using Threads = ThreadUnit<F>;
+    using Threads = ThreadUnit<F, Predicted>;
     constexpr int kLaneUnits = (kPieceMacroblocks * Threads::kUnits + 31) / 32;  // odd, against bank conflicts
     constexpr uint32_t kWindowWords = most_piece_words(F);
     SHARED(uint8_t, totals, PieceTotals<F>::kCount);
@@ -294,15 +366,15 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const int thread = thread_x();
     if (thread < 32 * kLaneUnits) bits_before[thread] = 0;
     const PieceRange range = load_readonly(p.ranges + block_x());
-    BorderLevels<F> border(p, thread);
+    BorderLevels<F, Predicted> border(p, thread);
     border.load_macroblock(p, range);
-    ThreadUnit<F> unit{p, range};
+    Threads unit{p, range};
     const BlockWords block = unit.load_levels();
     border.load_levels(p, range);
     border.count(p, thread, totals);
     for (int round = 1; round * PieceThreads<F>::kThreads < border_lanes<F>(); round++) {
         const int lane = round * PieceThreads<F>::kThreads + thread;
-        BorderLevels<F> more(p, lane);
+        BorderLevels<F, Predicted> more(p, lane);
         more.load_macroblock(p, range);
         more.load_levels(p, range);
         more.count(p, lane, totals);
@@ -315,10 +387,16 @@ DEVICE void code_piece(const CavlcArguments &p) {
     if (unit.is_header) pcm_macroblocks[unit.unit.macroblock] = unit.pcm;
     const bool any_pcm = block_any(unit.pcm);
 
+    int32_t skip_run = -1;
+    if constexpr (Predicted) {
+        static_assert(PieceThreads<F>::kHeaders % 32 == 0);
+        if (warp_id() == PieceThreads<F>::kHeaders / 32)
+            skip_run = skip_run_of(p, range, unit.is_header && unit.present, unit.m.type == MacroblockType::skip);
+    }
     if (!unit.is_header)
         bits = unit.code(levels, totals, slot);
     else if (unit.present)
-        bits = unit.code_header(slot);
+        bits = unit.code_header(slot, skip_run);
     if (bits) bits_before[unit.order] = bits;
     block_sync();
 
@@ -354,10 +432,13 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const uint32_t words = (piece.head + 31) / 32 + (piece.tail + 31) / 32;
     uint32_t *piece_words = p.words + uint64_t{static_cast<uint32_t>(block_x())} * p.word_pitch;
     bool zero_run = thread == 0 && piece.tail;
+    const uint32_t first_zeros = most_first_zeros<Predicted>(p.format);
+    // Of more than eleven zeros in the next bits most may lie beyond the last word.
+    const uint32_t checked = Predicted ? words + 1 : words;
     CUDAENC_NO_UNROLL
-    for (uint32_t i = static_cast<uint32_t>(thread); i < words; i += PieceThreads<F>::kThreads) {
-        piece_words[i] = window[i];
-        if (!piece.tail) zero_run |= has_zero_run(window, i, piece.head);
+    for (uint32_t i = static_cast<uint32_t>(thread); i < checked; i += PieceThreads<F>::kThreads) {
+        if (!Predicted || i < words) piece_words[i] = window[i];
+        if (!piece.tail) zero_run |= has_zero_run(window, i, piece.head, first_zeros);
     }
     uint64_t *group_sum = p.sums + range.group;
     if (zero_run) atomic_add(group_sum, GroupSum::kZeroRun);
@@ -378,16 +459,17 @@ constexpr int kMultiprocessorThreads = 1024;
 #else
 constexpr int kMultiprocessorThreads = 1536;
 #endif
-#define CAVLC_KERNEL(format, name)                                                             \
-    KERNEL_BLOCKS(PieceThreads<ChromaFormat::format>::kThreads,                                \
-                  kMultiprocessorThreads / PieceThreads<ChromaFormat::format>::kThreads, name, \
-                  CavlcParams<ChromaFormat::format>) {                                         \
-        code_piece<ChromaFormat::format>(p);                                                   \
+#define CAVLC_KERNEL(format, predicted, name)                                                                   \
+    using name##_params = CavlcParams<ChromaFormat::format, predicted>;                                         \
+    KERNEL_BLOCKS(PieceThreads<ChromaFormat::format>::kThreads,                                                 \
+                  kMultiprocessorThreads / PieceThreads<ChromaFormat::format>::kThreads, name, name##_params) { \
+        code_piece<ChromaFormat::format, predicted>(p);                                                         \
     }
-CAVLC_KERNEL(c400, h264_cavlc_400)
-CAVLC_KERNEL(c420, h264_cavlc_420)
-CAVLC_KERNEL(c422, h264_cavlc_422)
-CAVLC_KERNEL(c444, h264_cavlc_444)
+CAVLC_KERNEL(c400, false, h264_cavlc_400)
+CAVLC_KERNEL(c420, false, h264_cavlc_420)
+CAVLC_KERNEL(c422, false, h264_cavlc_422)
+CAVLC_KERNEL(c444, false, h264_cavlc_444)
+CAVLC_KERNEL(c420, true, h264_cavlc_420_p)
 #undef CAVLC_KERNEL
 
 }  // namespace cudaenc::h264

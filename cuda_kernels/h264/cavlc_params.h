@@ -18,6 +18,7 @@ struct alignas(16) PieceRange {
     uint8_t without_left, without_above;  // bit i: macroblock i has no such neighbour in its slice
     uint16_t slice, group;                // group: of nal_params.h
     uint16_t without_border;              // bit i: BorderShare::outside has no macroblock
+    uint16_t before;                      // pieces of its slice before it, of kPieceMacroblocks each
 };
 static_assert(sizeof(PieceRange) == 16);
 
@@ -106,6 +107,10 @@ struct alignas(8) PieceBits {
     uint32_t head, tail;
 };
 
+// Of a P slice a piece begins with mb_skip_run, or has no bits: at most so many zeros, of pictures below 2^18 - 1
+// macroblocks. Level 6.2 has 139264.
+constexpr uint32_t kMostSkipRunZeros = 17;
+
 // What nal.cu has to know of a group of pieces before it joins them, as one number to which pieces add: the sum of
 // their bits, pieces with a tail, and places that may need an emulation_prevention_three_byte (has_zero_run()).
 struct GroupSum {
@@ -137,17 +142,28 @@ struct CavlcArguments {
     uint64_t
         *layer_bits;  // of all macroblock_layer(), with 7 bits of alignment where there are samples of I_PCM; 0 before
     uint32_t *words;  // [word_pitch * piece]
-    uint32_t word_pitch;  // most_piece_words() of the format
-    uint32_t number;      // of the picture, not 0
-    NalResult *result;    // in pinned memory; the kernel writes `failed`
+    uint32_t word_pitch;    // most_piece_words() of the format
+    uint32_t number;        // of the picture, not 0
+    NalResult *result;      // in pinned memory; the kernel writes `failed`
+    const uint32_t *coded;  // SkipMapParams::coded, of P slices
 };
-// Grid: a thread-block a piece, of PieceThreads<F>::kThreads.
-template <ChromaFormat F>
+// Grid: a thread-block a piece, of PieceThreads<F>::kThreads. Predicted: of P slices, which 4:2:0 alone has.
+template <ChromaFormat F, bool Predicted>
 struct CavlcParams : CavlcArguments {
-    static constexpr KernelName kernel{"h264/cavlc", F == ChromaFormat::c400   ? "h264_cavlc_400"
+    static constexpr KernelName kernel{"h264/cavlc", Predicted                 ? "h264_cavlc_420_p"
+                                                     : F == ChromaFormat::c400 ? "h264_cavlc_400"
                                                      : F == ChromaFormat::c420 ? "h264_cavlc_420"
                                                      : F == ChromaFormat::c422 ? "h264_cavlc_422"
                                                                                : "h264_cavlc_444"};
+};
+
+// Which macroblocks of P slices are not skipped. Grid: a thread a macroblock, in thread-blocks of kSkipMapThreads.
+constexpr int kSkipMapThreads = 256;
+struct SkipMapParams {
+    static constexpr KernelName kernel{"h264/cavlc", "h264_skip_map"};
+    uint32_t count;  // macroblocks
+    const Macroblock *macroblocks;
+    uint32_t *coded;  // bit m % 32 of word m / 32: of macroblock m; bits beyond the last one are 0
 };
 
 }  // namespace cudaenc::h264

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Bits of pieces to NAL units (H.264, 7.3.4, 7.4.1, Annex B): joined, trailing bits, emulation prevention, start codes.
 // A thread-block joins a group of pieces. The sums of h264_cavlc say where it begins, and that few groups have runs of
-// zeros. Only these count their emulation_prevention_three_bytes, and tell them to all groups after.
+// zeros. Only these count their emulation_prevention_three_bytes, and tell them to all groups after. Of P slices a
+// group may have few bits, or none: then no byte may end in it, and a byte may have bits of several groups.
 #include "../../common/h264/syntax/nal.h"
 #include "../bits.cuh"
 #include "../device.cuh"
@@ -155,10 +156,23 @@ DEVICE Advance advance_of(const NalParams &p, uint32_t group) {
 }
 constexpr uint32_t kSerial = 1;  // of what groups publish, as their words are cleared between pictures
 
-// Whether a group counts its emulation_prevention_three_bytes. A run may end in the group after.
+// Whether a run of zeros begins in a group.
+DEVICE bool begins_zero_run(const NalParams &p, uint32_t group) {
+    return GroupSum{p.links.sums[group]}.has_zero_runs();
+}
+// Whether such a run, or the byte in which it ends, may end in a group that begins behind that group. A run goes on for
+// the zeros of one code, and has the first six bits of the byte before which an emulation_prevention_three_byte goes.
+DEVICE bool zero_run_reaches(const NalParams &p, uint32_t group) {
+    constexpr uint32_t kReach = kMostSkipRunZeros + 2;
+    for (uint32_t bits = 0; group > 0 && bits < kReach; bits += GroupSum{p.links.sums[group]}.bits()) {
+        group--;
+        if (begins_zero_run(p, group)) return true;
+    }
+    return false;
+}
+// Whether a group counts its emulation_prevention_three_bytes.
 DEVICE bool counts_preventions(const NalParams &p, uint32_t group) {
-    return GroupSum{p.links.sums[group]}.has_zero_runs() ||
-           (group && GroupSum{p.links.sums[group - 1]}.has_zero_runs());
+    return begins_zero_run(p, group) || zero_run_reaches(p, group);
 }
 
 // The groups before that a thread looks at: consecutive ones.
@@ -226,7 +240,7 @@ DEVICE void put_bits(const uint32_t *from, uint32_t bits, int32_t begin, uint32_
 // the byte in which it begins, up to `end`.
 struct GroupPlace {
     uint32_t begin, end;
-    bool counts_before;  // a group before counts emulation_prevention_three_bytes
+    bool zero_run_before;  // a run of zeros begins in a group before
     DEVICE_MEMBER uint32_t phase() const { return begin % 8; }
 };
 // Stores the pieces of the group and their places. With all threads.
@@ -239,10 +253,10 @@ DEVICE GroupPlace place_group(const NalParams &p, uint32_t group, const GroupRan
     if (warp == 0 && lane < range.count) own = p.bits[range.first + lane];
     const GroupShare share = share_of_thread(group);
     Advance before{0, 0, false};
-    bool counts = false;
+    bool zero_run = false;
     for (uint32_t i = share.first; i < share.end; i++) {
         before = joined(before, advance_of(p, i));
-        counts |= counts_preventions(p, i);
+        zero_run |= begins_zero_run(p, i);
     }
     before = warp_joined(before);
     if (lane == 0) {
@@ -250,7 +264,7 @@ DEVICE GroupPlace place_group(const NalParams &p, uint32_t group, const GroupRan
         begins[2 * warp + 1] = before.after;
         aligns[warp] = before.aligns;
     }
-    counts = block_any(counts);
+    zero_run = block_any(zero_run);
     if (warp == 0) {
         const bool present = lane < kGroupThreads / 32;
         const uint32_t at = present ? lane : 0;
@@ -268,7 +282,17 @@ DEVICE GroupPlace place_group(const NalParams &p, uint32_t group, const GroupRan
         }
     }
     block_sync();
-    return {begin_and_end[0], begin_and_end[1], counts};
+    return {begin_and_end[0], begin_and_end[1], zero_run};
+}
+
+// The last piece before `end` that has bits; there is one. With a whole warp.
+DEVICE uint32_t piece_before(const NalParams &p, uint32_t end) {
+    const uint32_t lane = static_cast<uint32_t>(lane_id());
+    for (;; end -= 32) {
+        const PieceBits piece = lane < end ? p.bits[end - 1 - lane] : PieceBits{0, 0};
+        if (const uint32_t found = warp_ballot((piece.head | piece.tail) != 0))
+            return end - 1 - static_cast<uint32_t>(find_first_set(found));
+    }
 }
 
 // With all threads; block_sync() has to follow.
@@ -298,19 +322,21 @@ struct GroupWindows {
     // Joins the bits of the pieces in that window, which is 0. With all threads.
     DEVICE_MEMBER void fill(uint32_t number) {
         const uint32_t first = number * kWindowWords, piece = static_cast<uint32_t>(warp_id());
+        // Bits before the group, of the byte in which it begins: those of the pieces before, the last one first.
+        uint32_t missing = piece || number ? 0 : place.phase(), at = range.first;
         CUDAENC_NO_UNROLL
-        for (int part = 0; part < 3; part++) {
-            // The head of the warp's piece, its tail; and the last bits of the piece before the group.
-            const bool before = part == 2;
-            if (before ? piece || number || !place.phase() : piece >= range.count) continue;
-            const PieceBits bits = before ? p.bits[range.first - 1] : pieces[piece];
+        for (int part = 0; part < 2 || missing; part++) {
+            // The head of the warp's piece, its tail; and the last bits of a piece before the group.
+            const bool before = part >= 2;
+            if (!before && piece >= range.count) continue;
+            at = before ? piece_before(p, at) : range.first + piece;
+            const PieceBits bits = before ? p.bits[at] : pieces[piece];
             const bool tail = before ? bits.tail != 0 : part == 1;
-            const uint32_t *from = p.words + uint64_t{before ? range.first - 1 : range.first + piece} * p.word_pitch;
-            const uint32_t begin = before ? place.phase() - (tail ? bits.tail : bits.head)
-                                   : tail ? places[piece].tail
-                                          : places[piece].head;
-            put_bits(from + (tail ? (bits.head + 31) / 32 : 0), tail ? bits.tail : bits.head,
+            const uint32_t count = tail ? bits.tail : bits.head;
+            const uint32_t begin = before ? missing - count : tail ? places[piece].tail : places[piece].head;
+            put_bits(p.words + uint64_t{at} * p.word_pitch + (tail ? (bits.head + 31) / 32 : 0), count,
                      static_cast<int32_t>(begin - 32 * first), window);
+            if (before) missing -= min_of(missing, count);
         }
         if (thread_x() == 0 && number + 1 == count && range.ends_slice)
             atomic_or(&window[place.end / 32 - first], 0x80000000u >> place.end % 32);  // rbsp_stop_one_bit
@@ -348,19 +374,37 @@ struct GroupPreventions {
     uint32_t all;
     uint32_t zeros;  // zeros_state() before the group
 };
-// Counts them for the groups after, and tells the next one the zeros at the end. state: shared. With all threads, which
-// have filled the last window.
+// The last group before in which a byte ends, of a group that does not begin its slice: slice headers have bytes.
+// phase: in the byte in which the group begins.
+DEVICE uint32_t group_with_byte_before(const NalParams &p, uint32_t group, uint32_t phase) {
+    for (;;) {
+        group--;
+        const GroupSum sum{p.links.sums[group]};
+        if (sum.has_tails() || sum.bits() > phase) return group;
+        phase -= sum.bits();
+    }
+}
+// Counts them for the groups after, and tells these the zeros at the end. state: shared. With all threads, which have
+// filled the last window.
 DEVICE GroupPreventions count_in_group(const NalParams &p, uint32_t group, auto &windows, auto &state) {
     const bool first_thread = thread_x() == 0;
     GroupPreventions preventions{};
+    if (!windows.bytes) {
+        if (first_thread) publish(p.links.preventions + group, kSerial, Published::own, 0);
+        return preventions;
+    }
     uint32_t end = 0;
     bool depends = false;  // on the zeros before, as hardly ever
     if (first_thread) {
         depends = zeros_at_end(windows.window_bytes(windows.count - 1, 0), 0, end);
         if (!depends) publish(p.links.ends + group, kSerial, Published::own, end);
     }
-    if (!windows.range.begins_slice && GroupSum{p.links.sums[group - 1]}.has_zero_runs()) {
-        if (first_thread) state[0] = static_cast<uint32_t>(wait_for(p.links.ends + group - 1, kSerial));
+    if (!windows.range.begins_slice && zero_run_reaches(p, group)) {
+        if (first_thread) {
+            const uint32_t before = group_with_byte_before(p, group, windows.place.phase());
+            const bool tells = counts_preventions(p, before);  // else no run of zeros ends behind that byte
+            state[0] = tells ? static_cast<uint32_t>(wait_for(p.links.ends + before, kSerial)) : 0;
+        }
         block_sync();
         preventions.zeros = state[0];
         block_sync();
@@ -401,15 +445,16 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
     const GroupRange range = load_readonly(p.ranges + group);
     clear(window);
     wait_for_launch_before();
-    const bool counts = counts_preventions(p, group);
+    const bool zero_run = begins_zero_run(p, group);
     const GroupPlace place = place_group(p, group, range, pieces, places);
     GroupWindows<decltype(window), decltype(pieces), decltype(places)> windows{p, range, place, window, pieces, places};
-    if (windows.count == 1 || counts) windows.fill(windows.count - 1);
+    const bool counts = zero_run || (place.zero_run_before && zero_run_reaches(p, group));
+    if (windows.bytes && (windows.count == 1 || counts)) windows.fill(windows.count - 1);
     GroupPreventions preventions{};
     if (counts) preventions = count_in_group(p, group, windows, state);
 
     const uint32_t prefix = range.begins_slice ? kNalPrefixBytes : 0;
-    const uint64_t bytes_before = place.begin / 8 + (place.counts_before ? count_before(p, group) : 0);
+    const uint64_t bytes_before = place.begin / 8 + (place.zero_run_before ? count_before(p, group) : 0);
     if (thread_x() == 0) {
         p.next_links.sums[group] = p.next_links.ends[group] = p.next_links.preventions[group] = 0;
         if (group + 1 == static_cast<uint32_t>(grid_x())) {

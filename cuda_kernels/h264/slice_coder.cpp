@@ -25,6 +25,7 @@ std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices, uint32_t w
                 .slice = static_cast<uint16_t>(s),
                 .group = static_cast<uint16_t>(first_group + i / (kPieceMacroblocks * kGroupPieces)),
                 .without_border = 1 << kNoBorder,
+                .before = static_cast<uint16_t>(i / kPieceMacroblocks),
             };
             groups = range.group + 1u;
             for (uint32_t m = 0; m < range.count; m++) {
@@ -190,6 +191,7 @@ PictureBuffers DeviceSliceCoder::make_buffers() const {
     const uint64_t bits = static_cast<uint64_t>(format_.macroblocks()) * (most_macroblock_bits(format_) + 7);
     return {.bits = {device_, ranges_.count()},
             .words = {device_, ranges_.count() * most_piece_words(format_)},
+            .coded = {device_, static_cast<size_t>(ceil_div(format_.macroblocks(), 32))},
             .layer_bits = {device_, 1},
             .links = {device_, 2 * kGroupLinks * groups_.count()},
             .tickets = {device_, 1},
@@ -214,7 +216,8 @@ CodedPicture DeviceSliceCoder::upload(Device::Stream stream, const PictureUpload
     if (picture.sign_flips) device_->upload(stream, to.sign_flips.data(), picture.sign_flips, to.sign_flips.bytes());
     return {.macroblocks = to.macroblocks.data(),
             .levels = to.levels.data(),
-            .sign_flips = picture.sign_flips ? to.sign_flips.data() : nullptr};
+            .sign_flips = picture.sign_flips ? to.sign_flips.data() : nullptr,
+            .predicted = picture.predicted};
 }
 
 void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const CodedPicture &picture,
@@ -247,11 +250,23 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
                                    .words = b.words.data(),
                                    .word_pitch = pitch,
                                    .number = b.pictures,
-                                   .result = b.result->data()};
-    with_format(format_.chroma, [&]<ChromaFormat F>() {
-        device_->launch(stream, {static_cast<unsigned>(ranges_.count())}, PieceThreads<F>::kThreads,
-                        CavlcParams<F>{arguments});
-    });
+                                   .result = b.result->data(),
+                                   .coded = b.coded.data()};
+    const Grid pieces{static_cast<unsigned>(ranges_.count())};
+    if (!picture.predicted) {
+        with_format(format_.chroma, [&]<ChromaFormat F>() {
+            device_->launch(stream, pieces, PieceThreads<F>::kThreads, CavlcParams<F, false>{arguments});
+        });
+    } else {
+        constexpr ChromaFormat F = ChromaFormat::c420;
+        if (format_.chroma != F) throw Error(CUDAENC_ERR_INTERNAL, "P slices of another format than 4:2:0");
+        device_->launch(stream, {static_cast<unsigned>(ceil_div(format_.macroblocks(), kSkipMapThreads))},
+                        kSkipMapThreads,
+                        SkipMapParams{.count = static_cast<uint32_t>(format_.macroblocks()),
+                                      .macroblocks = picture.macroblocks,
+                                      .coded = b.coded.data()});
+        device_->launch(stream, pieces, PieceThreads<F>::kThreads, CavlcParams<F, true>{arguments});
+    }
     device_->launch(stream, {static_cast<unsigned>(groups)}, kGroupThreads,
                     NalParams{.ranges = groups_.data(),
                               .headers = headers,

@@ -13,6 +13,7 @@ namespace cudaenc::h264 {
 struct PictureBuffers {
     DeviceArray<PieceBits> bits;
     DeviceArray<uint32_t> words;
+    DeviceArray<uint32_t> coded;  // SkipMapParams::coded
     DeviceArray<uint64_t> layer_bits;
     DeviceArray<uint64_t> links;  // GroupLinks, in each half those of every other picture
     DeviceArray<uint32_t> tickets;
@@ -41,9 +42,9 @@ class DeviceSliceCoder {
     CodedPicture upload(Device::Stream stream, const PictureUpload &upload, const CodedPicture &picture,
                         const SliceHeaderBits *headers) const;
 
-    // Queues the coding of a picture; buffers.result has its size once the stream has run that. picture and headers,
-    // one a slice, are in device memory, levels at a multiple of 16 bytes. Not for graphs: parameters change with
-    // pictures.
+    // Queues the coding of a picture, of P slices where picture.predicted, in 4:2:0; buffers.result has its size once
+    // the stream has run that. picture and headers, one a slice, are in device memory, levels at a multiple of 16
+    // bytes. Not for graphs: parameters change with pictures.
     void code(Device::Stream stream, PictureBuffers &buffers, const CodedPicture &picture,
               const SliceHeaderBits *headers) const;
 

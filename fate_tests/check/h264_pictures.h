@@ -25,8 +25,9 @@ struct CodedMacroblocks {
     std::vector<h264::Macroblock> macroblocks;
     std::vector<int16_t> levels;
     std::vector<uint16_t> sign_flips;  // may be empty
+    bool predicted = false;
     h264::CodedPicture picture() const {
-        return {macroblocks.data(), levels.data(), sign_flips.empty() ? nullptr : sign_flips.data()};
+        return {macroblocks.data(), levels.data(), sign_flips.empty() ? nullptr : sign_flips.data(), predicted};
     }
 };
 
@@ -49,7 +50,8 @@ inline uint8_t random_mode(Random &random) {
 inline CodedMacroblocks random_picture(Random &random, const h264::CodedFormat &f, uint32_t most_slices,
                                        const Mix &mix) {
     using namespace h264;
-    CodedMacroblocks p{f, random_slices(random, static_cast<uint32_t>(f.macroblocks()), most_slices), {}, {}, {}, {}};
+    CodedMacroblocks p{f,    random_slices(random, static_cast<uint32_t>(f.macroblocks()), most_slices), {}, {}, {}, {},
+                       false};
     const int blocks = blocks_per_macroblock(f.chroma);
     const bool subsampled = chroma_blocks(f.chroma) > 0;
     p.levels.resize(static_cast<size_t>(f.macroblocks() * blocks * 16));
@@ -112,6 +114,59 @@ inline CodedMacroblocks random_picture(Random &random, const h264::CodedFormat &
             p.macroblocks.push_back(m);
         }
     }
+    return p;
+}
+
+// ---- P pictures
+
+inline h264::SliceHeaderBits p_slice_header(uint32_t first, int qp_delta) {
+    h264::SliceHeader header{.first_macroblock = first, .idr_pic_id = 0, .qp_delta = qp_delta};
+    header.nal_unit_type = h264::kNalSlice;
+    header.slice_type = h264::SliceType::p;
+    header.frame_num = 1;
+    return h264::make_slice_header(header);
+}
+
+// 1 in so many macroblocks that are not skipped stays intra. Those of I_4x4 and I_8x8 become inter with the same
+// levels. skipped(address): whether that macroblock is.
+template <class Skipped>
+void make_predicted(Random &random, CodedMacroblocks &p, uint32_t intra, const Skipped &skipped) {
+    using namespace h264;
+    p.predicted = true;
+    for (size_t s = 0; s < p.slices.size(); s++)
+        p.headers[s] = p_slice_header(p.slices[s].first, random.between(-30, 25));
+    for (size_t i = 0; i < p.macroblocks.size(); i++) {
+        Macroblock &m = p.macroblocks[i];
+        const bool skip = skipped(i), eight = m.type == MacroblockType::i8x8;
+        if (!skip && ((!eight && m.type != MacroblockType::i4x4) || random.one_in(intra))) continue;
+        m.type = skip ? MacroblockType::skip
+                      : static_cast<MacroblockType>(static_cast<int>(MacroblockType::p16x16) + random.between(0, 3));
+        if (skip) m.coded_block_pattern = 0, m.qp_delta = 0;
+        m.intra_chroma_pred_mode = 0;
+        m.transform_size_8x8_flag = eight && (m.coded_block_pattern & 15);
+        const int range = random.of({0, 0, 2, 100, 8000, 32767});
+        for (Vector &mvd : m.mvd) mvd = {};
+        const int parts = skip ? 0 : m.type == MacroblockType::p16x16 ? 1 : m.type == MacroblockType::p8x8 ? 4 : 2;
+        for (int part = 0; part < parts; part++)
+            m.mvd[part] = {static_cast<int16_t>(random.between(-range, range)),
+                           static_cast<int16_t>(random.between(-range, range))};
+    }
+}
+
+// Runs of skipped and of other macroblocks, up to so long.
+inline CodedMacroblocks random_p_picture(Random &random, const h264::CodedFormat &f, uint32_t most_slices,
+                                         const Mix &mix, int most_skipped, int most_coded) {
+    CodedMacroblocks p = random_picture(random, f, most_slices, mix);
+    bool skips = random.one_in(2);
+    int left = 0;
+    make_predicted(random, p, 5, [&](size_t) {
+        while (left-- <= 0) {
+            skips = !skips;
+            const int most = skips ? most_skipped : most_coded;
+            left = random.one_in(3) ? random.between(0, std::min(most, 3)) : random.between(0, most);
+        }
+        return skips;
+    });
     return p;
 }
 

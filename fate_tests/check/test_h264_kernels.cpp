@@ -26,7 +26,8 @@ std::vector<uint8_t> code_on_device(const std::shared_ptr<Device> &device, const
     const DeviceSliceCoder coder(device, p.format, p.slices);
     PictureBuffers buffers = coder.make_buffers();
     device->fill(nullptr, buffers.bytes.data(), 0xA5, buffers.bytes.bytes());
-    coder.code(nullptr, buffers, {macroblocks.data(), levels.data(), p.sign_flips.empty() ? nullptr : flips.data()},
+    coder.code(nullptr, buffers,
+               {macroblocks.data(), levels.data(), p.sign_flips.empty() ? nullptr : flips.data(), p.predicted},
                headers.data());
     device->synchronize(Device::Stream{});
     const uint64_t size = nal_bytes(buffers);
@@ -187,6 +188,97 @@ START_TEST(zeros_between_pieces) {
 }
 END_TEST
 
+// P slices: every type, runs of skipped macroblocks within pieces and over them, slices that begin anywhere.
+START_TEST(macroblocks_of_p) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 33);
+    for (size_t f = 0; f < 3; f++)
+        for (const Mix &mix : mixes)
+            for (const auto &[skipped, coded] : {std::pair(0, 9), {3, 3}, {40, 2}, {5, 0}, {300, 1}}) {
+                const CodedFormat format = h264_format(f, random.between(1, 11), random.between(1, 6));
+                expect_same(device, random_p_picture(random, format, 1 + random.below(5), mix, skipped, coded));
+            }
+}
+END_TEST
+
+// Pictures that are still but for few macroblocks: pieces and groups without bits, and bytes of several groups.
+START_TEST(still_pictures) {
+    const auto device = open_test_device(_i);
+    Random random(34);
+    constexpr size_t kGroup = size_t{kPieceMacroblocks} * kGroupPieces;
+    for (int round = 0; round < 12; round++) {
+        const CodedFormat format = h264_format(1, random.between(30, 70), random.between(20, 40));
+        CodedMacroblocks p = random_picture(random, format, round % 3 ? 1 : 1 + random.below(9), {1, 1, 0, 0});
+        // One in so many groups has macroblocks, at its ends; or none has.
+        const uint32_t rare = random.of({1u, 2u, 5u});
+        bool moves = false;
+        make_predicted(random, p, 1000, [&](size_t i) {
+            if (i % kGroup == kGroup - 1 || !i) moves = round && random.one_in(rare);
+            return !moves || (i % kGroup && i % kGroup != kGroup - 1) || random.one_in(3);
+        });
+        for (Macroblock &m : p.macroblocks)
+            if (m.type != MacroblockType::skip && random.one_in(2)) {
+                m = Macroblock{};
+                m.type = MacroblockType::p16x16;
+            }
+        for (size_t s = 0; s < p.slices.size(); s++)
+            for (uint32_t i = 0; i < p.slices[s].count; i++) {
+                Macroblock &m = p.macroblocks[p.slices[s].first + i];
+                m.slice = static_cast<uint16_t>(s);
+                m.first_in_slice = i == 0;
+            }
+        expect_same(device, p);
+    }
+}
+END_TEST
+
+// Zeros over the ends of pieces of P slices: a last level of zeros, skipped pieces and groups, a long mb_skip_run; then
+// macroblocks of a few bits, over whose groups the byte goes on.
+START_TEST(zeros_before_skip_runs) {
+    const auto device = open_test_device(_i);
+    Random random(35);
+    size_t preventions = 0;
+    for (int round = 0; round < 30; round++) {
+        CodedMacroblocks p = random_picture(random, h264_format(round % 3 ? 0 : 1, random.between(40, 60), 30),
+                                            round % 5 ? 1 : 6, {0, 1, 0, 0});
+        std::fill(p.levels.begin(), p.levels.end(), int16_t{0});
+        const size_t per_macroblock = p.levels.size() / p.macroblocks.size();
+        // Macroblocks of zeros at the end, small ones behind them.
+        const int most = random.of({20, 100, 300, 1500});
+        size_t next = random.below(40), small = 0;
+        std::vector<size_t> zeros;
+        make_predicted(random, p, 1000, [&](size_t i) {
+            if (i == next) {
+                zeros.push_back(i);
+                small = random.below(4);
+                next += 1 + static_cast<size_t>(random.between(0, most));
+                return false;
+            }
+            return !small || !random.one_in(60) || !small--;
+        });
+        for (Macroblock &m : p.macroblocks) {
+            if (m.type == MacroblockType::skip) continue;
+            m.type = MacroblockType::p16x16;
+            m.coded_block_pattern = 0;
+            m.qp_delta = 0;
+            m.transform_size_8x8_flag = 0;
+            std::fill(std::begin(m.mvd), std::end(m.mvd), Vector{});
+        }
+        for (const size_t i : zeros) {
+            Macroblock &m = p.macroblocks[i];
+            m.coded_block_pattern = 8;
+            m.qp_delta = static_cast<int8_t>(random.between(-9, 9));
+            int16_t *const last = &p.levels[i * per_macroblock + 15 * 16];
+            const int coded = random.of({12, 12, 16});  // of 12, total_zeros ends the block
+            for (int k = 0; k < coded; k++) last[kZigzag4x4[k]] = 600;
+            last[kZigzag4x4[0]] = static_cast<int16_t>(random.of({14817, 14817, 14817, 481}));  // suffixes of zeros
+        }
+        preventions += count_preventions(expect_same(device, p));
+    }
+    EXPECT(preventions > 50, "%zu emulation_prevention_three_bytes", preventions);
+}
+END_TEST
+
 START_TEST(sign_flips) {
     const auto device = open_test_device(_i);
     Random random(25);
@@ -319,6 +411,9 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, emulation_prevention, 0, devices);
     tcase_add_loop_test(c, zeros_between_levels, 0, devices);
     tcase_add_loop_test(c, zeros_between_pieces, 0, devices);
+    tcase_add_loop_test(c, macroblocks_of_p, 0, devices);
+    tcase_add_loop_test(c, still_pictures, 0, devices);
+    tcase_add_loop_test(c, zeros_before_skip_runs, 0, devices);
     tcase_add_loop_test(c, sign_flips, 0, devices);
     tcase_add_loop_test(c, pictures_in_turn, 0, devices);
     tcase_add_loop_test(c, uploads, 0, devices);

@@ -22,20 +22,41 @@ std::vector<uint8_t> code_slices(const CodedMacroblocks &p, int threads) {
 ParsedPicture parse_picture(const CodedFormat &f, const std::vector<uint8_t> &bytes) {
     ParsedPicture parsed(f.chroma, f.luma_depth, f.chroma_depth, f.transform_8x8_mode, f.width, f.height);
     for (const Nal &nal : split_stream(bytes)) {
-        require(nal.type == 5 && nal.ref_idc, "an IDR slice");
+        require((nal.type == 5 || nal.type == 1) && nal.ref_idc, "a slice");
         BitReader in(nal.rbsp);
-        parsed.parse_slice(in, parse_slice_header(in).first_macroblock);
+        const ParsedSliceHeader header = parse_slice_header(in, {.nal_type = nal.type, .ref_idc = nal.ref_idc});
+        parsed.parse_slice(in, header.first_macroblock, header.is_p);
     }
     return parsed;
+}
+
+// Of inter macroblocks the parser has more than ours.
+void expect_inter(const Macroblock &m, const Macroblock &parsed, const decoder::InterMacroblock &inter, size_t i) {
+    EXPECT(inter.inter && inter.skip == (m.type == MacroblockType::skip), "macroblock %zu: skipped", i);
+    EXPECT(parsed.coded_block_pattern == m.coded_block_pattern && parsed.qp_delta == m.qp_delta &&
+               parsed.slice == m.slice && parsed.first_in_slice == m.first_in_slice,
+           "macroblock %zu: coded_block_pattern, mb_qp_delta, slice", i);
+    if (inter.skip) return;
+    EXPECT(inter.mb_type == static_cast<int>(m.type) - static_cast<int>(MacroblockType::p16x16) &&
+               inter.transform_8x8 == (m.transform_size_8x8_flag != 0),
+           "macroblock %zu: mb_type %d", i, inter.mb_type);
+    for (size_t part = 0; part < 4; part++)
+        EXPECT(inter.sub_mb_type[part] == 0 && inter.mvd[4 * part][0] == m.mvd[part].x &&
+                   inter.mvd[4 * part][1] == m.mvd[part].y,
+               "macroblock %zu: part %zu", i, part);
 }
 
 void expect_same(const CodedMacroblocks &p, const ParsedPicture &parsed) {
     const std::string text = describe(p.format);
     const size_t levels = static_cast<size_t>(blocks_per_macroblock(p.format.chroma)) * 16;
     for (size_t i = 0; i < p.macroblocks.size(); i++) {
-        EXPECT(!std::memcmp(&parsed.macroblocks[i], &p.macroblocks[i], sizeof(Macroblock)), "%s: macroblock %zu",
-               text.c_str(), i);
-        for (size_t k = 0; k < levels; k++)
+        const Macroblock &m = p.macroblocks[i];
+        if (is_inter(m.type))
+            expect_inter(m, parsed.macroblocks[i], parsed.inter[i], i);
+        else
+            EXPECT(!parsed.inter[i].inter && !std::memcmp(&parsed.macroblocks[i], &m, sizeof m), "%s: macroblock %zu",
+                   text.c_str(), i);
+        for (size_t k = 0; k < levels && m.type != MacroblockType::skip; k++)
             EXPECT(parsed.levels[i * levels + k] == p.levels[i * levels + k],
                    "%s: macroblock %zu, block %zu, level %zu is %d, not %d", text.c_str(), i, k / 16, k % 16,
                    parsed.levels[i * levels + k], p.levels[i * levels + k]);
@@ -66,6 +87,46 @@ START_TEST(macroblocks) {
 }
 END_TEST
 
+// Of P slices: every type, skipped ones in runs, all of them skipped.
+START_TEST(macroblocks_of_p) {
+    Random random(9);
+    for (const ChromaFormat chroma : {ChromaFormat::c420, ChromaFormat::c422})
+        for (const bool high : {false, true})
+            for (const Mix &mix : mixes)
+                for (const auto &[skipped, coded] : {std::pair(0, 9), {3, 3}, {40, 2}, {9, 0}}) {
+                    const CodedFormat format{chroma, high, 8, 8, random.between(1, 9), random.between(1, 7)};
+                    const CodedMacroblocks p =
+                        random_p_picture(random, format, 1 + random.below(5), mix, skipped, coded);
+                    try {
+                        expect_same(p, parse_picture(format, code_slices(p, 2)));
+                    } catch (const std::exception &e) {
+                        EXPECT(false, "%s: %s", describe(format).c_str(), e.what());
+                    }
+                }
+}
+END_TEST
+
+// mb_skip_run of more than 32 bits, before a macroblock and at a slice's end.
+START_TEST(long_skip_runs) {
+    Random random(10);
+    for (const uint32_t run : {65534u, 65535u, 65536u, 131071u, 139263u}) {
+        std::string bits;
+        BitWriter out;
+        out.reserve(64);
+        put_skip_run(run, out);
+        const BitWriter::Run written = out.end();
+        std::vector<uint8_t> bytes;
+        for (int shift = 56; shift >= 0; shift -= 8)
+            bytes.push_back(static_cast<uint8_t>(out.words()[written.first_word] >> shift));
+        BitReader in(bytes);
+        EXPECT(in.ue() == run && in.position() == written.bits, "mb_skip_run %u", run);
+        BitCounter counter;
+        put_skip_run(run, counter);
+        EXPECT(counter.bits == written.bits, "%u bits are counted", counter.bits);
+    }
+}
+END_TEST
+
 START_TEST(threads) {
     Random random(2);
     const CodedMacroblocks p = random_picture(random, h264_format(1, 20, 12), 12, {3, 4, 30, 255});
@@ -92,7 +153,7 @@ START_TEST(pictures) {
                     const SampleLayout layout{reinterpret_cast<const uint8_t *>(samples.data()), 2 * width, 2, 0,
                                               depth};
                     const SampleLayout layouts[3] = {layout, layout, layout};
-                    CodedMacroblocks p{format.coded(), {}, {}, {}, {}, {}};
+                    CodedMacroblocks p{format.coded(), {}, {}, {}, {}, {}, false};
                     p.macroblocks.resize(static_cast<size_t>(format.macroblocks()));
                     p.levels.resize(p.macroblocks.size() * static_cast<size_t>(blocks_per_macroblock(chroma)) * 16);
                     PictureQuality quality{};
@@ -335,6 +396,8 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("h264_slice");
     TCase *c = add_case(suite, "slices");
     tcase_add_test(c, macroblocks);
+    tcase_add_test(c, macroblocks_of_p);
+    tcase_add_test(c, long_skip_runs);
     tcase_add_test(c, threads);
     tcase_add_test(c, large_pictures);
     tcase_add_test(c, pictures);

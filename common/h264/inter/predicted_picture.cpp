@@ -283,14 +283,14 @@ void PredictedPictureCoder::count() {
     BitCounter runs;
     for (size_t i = 0; i < qp_.size(); i++) {
         if (macroblocks_[i].type != MacroblockType::skip) {
-            put_ue(run, runs);
+            put_skip_run(run, runs);
             run = 0;
         } else {
             run++;
         }
         bits_ += count_macroblock(format_.coded(), picture, static_cast<uint32_t>(i), 0, totals_.data());
     }
-    if (run) put_ue(run, runs);
+    if (run) put_skip_run(run, runs);
     bits_ += runs.bits;
 }
 

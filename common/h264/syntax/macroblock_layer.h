@@ -111,6 +111,15 @@ CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m
     out.put(joined.bits, joined.count);
 }
 
+// mb_skip_run (7.3.4) before a macroblock of a P slice that is not skipped, or at the slice's end where it is not 0.
+// Runs of 2^16 - 1 macroblocks and more have more than 32 bits.
+template <class Bits>
+CUDAENC_HD void put_skip_run(uint32_t run, Bits &out) {
+    const uint32_t zeros = static_cast<uint32_t>(floor_log2(run + 1));
+    if (zeros) out.put(0, zeros);
+    out.put(run + 1, zeros + 1);
+}
+
 // mb_type of I_NxN in P slices (7.4.5).
 constexpr uint32_t kFirstIntraTypeOfP = 5;
 // The same of an inter macroblock that is not skipped, of 4:2:0 or 4:2:2, with one reference picture.
@@ -121,7 +130,9 @@ CUDAENC_HD void code_inter_header(const CodedFormat &f, const Macroblock &m, Bit
     put_ue(type, out);
     if (m.type == MacroblockType::p8x8) out.put(15, 4);  // sub_mb_type: P_L0_8x8, four times
     const int parts = m.type == MacroblockType::p16x16 ? 1 : m.type == MacroblockType::p8x8 ? 4 : 2;
-    for (int part = 0; part < parts; part++) {
+    CUDAENC_UNROLL
+    for (int part = 0; part < 4; part++) {
+        if (part == parts) break;
         put_se(m.mvd[part].x, out);
         put_se(m.mvd[part].y, out);
     }

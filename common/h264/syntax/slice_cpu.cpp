@@ -60,10 +60,10 @@ void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &
         if (picture.predicted && picture.macroblocks[slice.first + i].type == MacroblockType::skip)
             skipped++;
         else if (picture.predicted)
-            put_ue(std::exchange(skipped, 0u), out);  // mb_skip_run
+            put_skip_run(std::exchange(skipped, 0u), out);
         code_macroblock_of_slice(format_, picture, slice.first + i, slice.first, totals_.data(), out);
     }
-    if (skipped) put_ue(skipped, out);
+    if (skipped) put_skip_run(skipped, out);
     out.put(1, 1);  // rbsp_stop_one_bit
     const BitWriter::Run run = out.end();
     coded.nal.resize(most_nal_bytes((run.bits + 7) / 8));
