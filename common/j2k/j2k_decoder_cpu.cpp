@@ -11,6 +11,7 @@
 #include "j2k.h"
 #include "jp2_reader.h"
 #include "picture_decoder_cpu.h"
+#include "transform/store.h"
 
 namespace cudaenc::j2k {
 
@@ -19,21 +20,17 @@ namespace {
 enum Stage { kHeaders, kDecode, kStages };
 constexpr const char *kStageNames[kStages] = {"headers", "decode"};
 
-// flipped: a bit of the words.
-void store_samples(const CodedPicture &coded, const CudaencComponent &k, uint32_t flipped, int x, int y,
-                   std::span<const int32_t> samples) {
-    uint8_t *to = coded.planes[k.plane] + y * coded.stride[k.plane] + k.offset + ptrdiff_t{x} * k.step;
-    const uint32_t mask = (1u << k.depth) - 1;  // of signed samples, two's complement
-    const bool wide = k.depth + k.shift > 8;
+void store_samples(const ChannelLayout &to, int x, int y, std::span<const int32_t> samples) {
+    uint8_t *at = to.data + y * to.stride + ptrdiff_t{x} * to.step;
     for (const int32_t sample : samples) {
-        const uint32_t word = ((static_cast<uint32_t>(sample) & mask) ^ flipped) << k.shift;
-        if (wide) {
+        const uint32_t word = to.word_of(sample);
+        if (to.wide()) {
             const auto two = static_cast<uint16_t>(word);
-            std::memcpy(to, &two, 2);
+            std::memcpy(at, &two, 2);
         } else {
-            *to = static_cast<uint8_t>(word);
+            *at = static_cast<uint8_t>(word);
         }
-        to += k.step;
+        at += to.step;
     }
 }
 
@@ -68,13 +65,16 @@ class J2kCpuDecoder : public CpuPipeline<Decoder> {
     void store_channel(const CodedPicture &coded, const Channel &channel, int x, int y,
                        std::span<const int32_t> samples) const {
         const CudaencComponent &to = coded.header->info.format.component[channel.place];
-        const uint32_t flipped = options_.usual_format && channel.is_signed ? 1u << (to.depth - 1) : 0;
-        if (channel.values.empty()) return store_samples(coded, to, flipped, x, y, samples);
-        std::vector<int32_t> values;
-        const auto last = static_cast<int32_t>(channel.values.size() - 1);
-        for (const int32_t sample : samples)
-            values.push_back(channel.values[static_cast<size_t>(std::clamp(sample, 0, last))]);
-        store_samples(coded, to, flipped, x, y, values);
+        const bool flips = options_.usual_format && channel.is_signed, has_palette = !channel.values.empty();
+        store_samples({.data = coded.planes[to.plane] + to.offset,
+                       .stride = coded.stride[to.plane],
+                       .step = to.step,
+                       .shift = to.shift,
+                       .depth = to.depth,
+                       .flipped = flips ? 1u << (to.depth - 1) : 0,
+                       .values = has_palette ? channel.values.data() : nullptr,
+                       .last_value = has_palette ? static_cast<int32_t>(channel.values.size() - 1) : 0},
+                      x, y, samples);
     }
 
     const DecoderOptions options_;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <vector>
 
 #include "../error.h"
@@ -15,6 +14,7 @@
 #include "t2/packet_reader.h"
 #include "transform/dequantise.h"
 #include "transform/idwt_cpu.h"
+#include "transform/step_size.h"
 #include "transform/store.h"
 
 namespace cudaenc::j2k {
@@ -22,15 +22,6 @@ namespace cudaenc::j2k {
 namespace {
 
 constexpr size_t kBatch = 8;  // blocks, or rows, that a thread takes at once
-
-// Delta_b of a sub-band (E-3); 1 where reversible.
-float step_of(const TileCoding &coding, const Component &component, size_t c, int band) {
-    if (coding.of_component(c).reversible) return 1;
-    const StepSize &step = coding.quantisation[c].steps[static_cast<size_t>(band)];
-    constexpr int kGains[] = {1, 1, 2};  // log2, of HL, LH, HH: Table E.1
-    const int gain = band ? kGains[(band - 1) % 3] : 0;
-    return std::ldexp(1 + static_cast<float>(step.mantissa) / 2048, component.depth + gain - step.exponent);
-}
 
 class PictureDecoder {
   public:
@@ -91,14 +82,14 @@ class PictureDecoder {
                                   .segments = segments,
                                   .bytes = bytes.data()};
         if (!(pieces.is_ht ? decode_ht_block(block, to) : decode_mq_block(block, to))) damaged_++;
-        const float step = step_of(coding, d_.components[band.component], band.component, band.band);
+        const float step = step_size(coding, d_.components[band.component], band.component, band.band);
         const int shift = coding.region_shift(band.component);
         for (int y = 0; y < b.height; y++) {
             uint32_t *row = to.coefficients + static_cast<size_t>(y) * to.stride;
             if (b.reversible)
-                dequantise_row(row, b.width, shift);
+                dequantise_row<int32_t>(row, b.width, shift, step);
             else
-                dequantise_row(row, b.width, shift, step);
+                dequantise_row<float>(row, b.width, shift, step);
         }
     }
 

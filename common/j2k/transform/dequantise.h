@@ -21,28 +21,30 @@ CUDAENC_HD void dequantise(uint32_t coefficient, int plane, int region_shift, fl
 }
 
 // The coefficients of a row as block decoders make them (block_decoder.h): twice the magnitude, in the middle of what
-// is known. In place, to values or to their floats. step: Delta_b (E-6).
+// is known. step: Delta_b (E-6), 1 where reversible. dequantise_row(): in place, to values or to their floats.
 CUDAENC_HD uint32_t without_region(uint32_t twice, int region_shift) {
     const uint32_t region = twice >> min_of(region_shift, 31);
     return region_shift && region > 1 ? region | 1 : twice;  // its lowest bits are 0, and so known
 }
-//
 // Reversible ones of samples of 16 bits are below 2^20. Damaged ones are clipped, so that no sum of 32 levels and of a
 // component transform exceeds 32 bits: a level adds at most 5.25 times the largest.
 constexpr uint32_t kMostReversible = 1u << 21;
-inline void dequantise_row(uint32_t *row, int count, int region_shift) {
-    for (int x = 0; x < count; x++) {
-        const uint32_t twice = without_region(magnitude(row[x]), region_shift);
-        const auto value = static_cast<int32_t>(min_of(twice >> 1, kMostReversible));
-        row[x] = static_cast<uint32_t>(row[x] & kSignBit ? -value : value);
-    }
+CUDAENC_HD void dequantise_decoded(uint32_t coefficient, int region_shift, float, int32_t &value) {
+    const uint32_t twice = without_region(magnitude(coefficient), region_shift);
+    const auto known = static_cast<int32_t>(min_of(twice >> 1, kMostReversible));
+    value = coefficient & kSignBit ? -known : known;
 }
+CUDAENC_HD void dequantise_decoded(uint32_t coefficient, int region_shift, float step, float &value) {
+    const uint32_t twice = without_region(magnitude(coefficient), region_shift);
+    const float known = static_cast<float>(static_cast<int32_t>(twice)) * (step / 2);
+    value = coefficient & kSignBit ? -known : known;
+}
+template <class Sample>
 inline void dequantise_row(uint32_t *row, int count, int region_shift, float step) {
     for (int x = 0; x < count; x++) {
-        const uint32_t twice = without_region(magnitude(row[x]), region_shift);
-        const float value = static_cast<float>(static_cast<int32_t>(twice)) * (step / 2);
-        const float result = row[x] & kSignBit ? -value : value;
-        __builtin_memcpy(&row[x], &result, sizeof result);
+        Sample value;
+        dequantise_decoded(row[x], region_shift, step, value);
+        __builtin_memcpy(&row[x], &value, sizeof value);
     }
 }
 

@@ -46,6 +46,7 @@ struct Dwt53 {  // reversible, T.800 F.4.8.1
         return centre - lift<Step>(0, before, after);
     }
     CUDAENC_HD static RowScale<Sample> row_scale(bool, bool, bool) { return {1, 1}; }
+    CUDAENC_HD static constexpr RowScale<Sample> inverse_scale() { return {1, 1}; }
 };
 
 struct Dwt97 {  // irreversible, T.800 F.4.8.2
@@ -69,6 +70,10 @@ struct Dwt97 {  // irreversible, T.800 F.4.8.2
     CUDAENC_HD static RowScale<Sample> row_scale(bool odd_row, bool across, bool down) {
         const int power = down ? odd_row ? 1 : -1 : 0;
         return {power_of_scale(power - (across ? 1 : 0)), power_of_scale(power + (across ? 1 : 0))};
+    }
+    // Of a low and a high sample, before the steps are undone in a direction (F.3.8.2).
+    CUDAENC_HD static constexpr RowScale<Sample> inverse_scale() {
+        return {static_cast<float>(kScale), static_cast<float>(1 / kScale)};
     }
 
   private:

@@ -55,8 +55,9 @@ template <class W, int Step>
 
 [[gnu::always_inline]] inline void unscale(const Lines<int32_t> &, const Lines<int32_t> &, int) {}
 [[gnu::always_inline]] inline void unscale(const Lines<float> &low, const Lines<float> &high, int width) {
-    for (ptrdiff_t i = 0; i < ptrdiff_t{low.count} * width; i++) low.first[i] *= static_cast<float>(kScale);
-    for (ptrdiff_t i = 0; i < ptrdiff_t{high.count} * width; i++) high.first[i] *= static_cast<float>(1 / kScale);
+    const auto factors = Dwt97::inverse_scale();
+    for (ptrdiff_t i = 0; i < ptrdiff_t{low.count} * width; i++) low.first[i] *= factors.low;
+    for (ptrdiff_t i = 0; i < ptrdiff_t{high.count} * width; i++) high.first[i] *= factors.high;
 }
 
 // Lines of a signal from `begin` on, low ones first and high ones behind them, in place.

@@ -29,4 +29,21 @@ CUDAENC_HD int32_t to_sample(float x, int depth) {
     return to_sample(whole - (static_cast<float>(whole) > nearest ? 1 : 0), depth);
 }
 
+// Where samples of a component go: as words of 1 or 2 bytes to a plane, signed ones as two's complement. flipped: a bit
+// of the words, before their shift.
+struct ChannelLayout {
+    uint8_t *data;   // of the first sample
+    int64_t stride;  // bytes
+    int32_t step;    // bytes
+    int32_t shift, depth;
+    uint32_t flipped;
+    const int32_t *values;  // [sample], of a palette; nullptr: samples as they are
+    int32_t last_value;     // of the palette: samples are clipped to it
+    CUDAENC_HD bool wide() const { return depth + shift > 8; }
+    CUDAENC_HD uint32_t word_of(int32_t sample) const {
+        if (values) sample = values[max_of(min_of(sample, last_value), 0)];
+        return ((static_cast<uint32_t>(sample) & ((1u << depth) - 1)) ^ flipped) << shift;
+    }
+};
+
 }  // namespace cudaenc::j2k
