@@ -520,6 +520,15 @@ START_TEST(samples_are_rounded_and_clipped) {
     for (const auto &[x, sample] : cases)
         EXPECT(to_sample(x, 8) == sample, "%g is %d", static_cast<double>(x), to_sample(x, 8));
     EXPECT(to_sample(-129, 8) == -128 && to_sample(128, 8) == 127 && to_sample(5, 8) == 5, "integers");
+    Random random(42);
+    for (int depth = 1; depth <= 16; depth++)
+        for (int repeat = 0; repeat < 10000; repeat++) {
+            const int half = 1 << (depth - 1), sixteenth = random.between(-20 * half, 20 * half);
+            const float x = std::nextafter(static_cast<float>(sixteenth) / 16,
+                                           static_cast<float>(random.between(-1, 1) * 2 * half));
+            const int nearest = static_cast<int>(std::floor(x + 0.5f));
+            EXPECT_EQ(to_sample(x, depth), std::clamp(nearest, -half, half - 1));
+        }
 }
 END_TEST
 

@@ -37,7 +37,10 @@ CUDAENC_HD void dequantise_decoded(uint32_t coefficient, int region_shift, float
 CUDAENC_HD void dequantise_decoded(uint32_t coefficient, int region_shift, float step, float &value) {
     const uint32_t twice = without_region(magnitude(coefficient), region_shift);
     const float known = static_cast<float>(static_cast<int32_t>(twice)) * (step / 2);
-    value = coefficient & kSignBit ? -known : known;
+    uint32_t bits;
+    __builtin_memcpy(&bits, &known, sizeof bits);
+    bits |= coefficient & kSignBit;
+    __builtin_memcpy(&value, &bits, sizeof value);
 }
 template <class Sample>
 inline void dequantise_row(uint32_t *row, int count, int region_shift, float step) {

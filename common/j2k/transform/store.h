@@ -18,15 +18,19 @@ CUDAENC_HD void inverse_component_transform(float &c0, float &c1, float &c2) {
     c0 = red, c1 = green, c2 = blue;
 }
 
-// Rounded, and clipped to a depth's range around 0, before the DC level shift (G.1.2).
+// Rounded, halves upwards, and clipped to a depth's range around 0, before the DC level shift (G.1.2).
 CUDAENC_HD int32_t to_sample(int32_t x, int depth) {
     const int32_t half = 1 << (depth - 1);
     return max_of(min_of(x, half - 1), -half);
 }
 CUDAENC_HD int32_t to_sample(float x, int depth) {
-    const float half = static_cast<float>(1 << (depth - 1)), nearest = max_of(min_of(x, half), -half) + 0.5f;
-    const int32_t whole = static_cast<int32_t>(nearest);  // towards 0
-    return to_sample(whole - (static_cast<float>(whole) > nearest ? 1 : 0), depth);
+    const float half = static_cast<float>(1 << (depth - 1)), above = max_of(min_of(x, half - 1), -half) + 0.5f;
+    constexpr float kWhole = 3 << 22;  // floats at and around it are the integers
+    const float rounded = above + kWhole;
+    int32_t bits, bits_of_0;
+    __builtin_memcpy(&bits, &rounded, sizeof bits);
+    __builtin_memcpy(&bits_of_0, &kWhole, sizeof bits_of_0);
+    return bits - bits_of_0 - (rounded - kWhole > above ? 1 : 0);
 }
 
 // Where samples of a component go: as words of 1 or 2 bytes to a plane, signed ones as two's complement. flipped: a bit

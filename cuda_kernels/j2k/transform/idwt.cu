@@ -74,35 +74,26 @@ struct InverseStrip {
 
 // Two columns of the sub-bands of N tile-components of the same extent.
 template <class Sample, int N>
-struct SubBands {
-    const uint32_t *low[N], *left[N];  // of LL; of LL and LH in the coefficients
-    int right;                         // from there to HL and HH
-    uint32_t low_stride, stride;
-    int low_y0, y0, low_rows;  // rows of HL are above those of LH and HH
-    bool has_even, has_odd;    // columns: the only one lacks the other
-    float step[N][4];
-    int32_t region_shift[N];
-    bool low_is_coded;
-
-    DEVICE_MEMBER SubBands(const InverseLaunchInput &p, const InverseWork *w, const int (&x)[2]) {
+class SubBands {
+  public:
+    DEVICE_MEMBER SubBands(const InverseLaunchInput &p, const InverseWork *w, const int (&x)[2])
+        : work_(w), low_stride_(w->in.stride), stride_(w->stride), low_is_coded_(w->low_is_coded) {
         const Extent &e = w->extent;
-        low_stride = w->in.stride, stride = w->stride;
-        low_y0 = w->in.y0, y0 = e.y0;
-        low_rows = low_begin(e.y1) - low_begin(e.y0);
-        has_even = !(x[0] & 1), has_odd = x[1] & 1;
-        low_is_coded = w->low_is_coded;
+        y0_ = e.y0;
+        low_y0_ = w->in.y0;
+        low_rows_ = low_begin(e.y1) - low_begin(e.y0);
+        has_even_ = !(x[0] & 1), has_odd_ = x[1] & 1;
+        has_region_ = false;
         // Where a column is not there, no address is used.
         const int even = (x[0] >> 1) - low_begin(e.x0), odd = low_begin(e.x1) - low_begin(e.x0) + (x[1] >> 1);
-        right = odd - even;
-        const int of_low = (x[0] >> 1) - w->in.x0;
+        right_ = odd - even;
         CUDAENC_UNROLL
         for (int c = 0; c < N; c++) {
-            const uint32_t *coefficients = p.coefficients + w[c].coefficients;
-            low[c] = opaque((low_is_coded ? p.coefficients : p.in) + w[c].in.first + of_low);
-            left[c] = opaque(coefficients + even);
-            region_shift[c] = w[c].region_shift;
+            low_[c] = opaque((low_is_coded_ ? p.coefficients : p.in) + w[c].in.first + int64_t{(x[0] >> 1) - w->in.x0});
+            left_[c] = opaque(p.coefficients + w[c].coefficients + int64_t{even});
+            has_region_ = has_region_ || w[c].region_shift;
             CUDAENC_UNROLL
-            for (int o = 0; o < 4; o++) step[c][o] = w[c].step[o];
+            for (int o = kHL; o <= kHH; o++) step_[c][o - kHL] = w[c].step[o];
         }
     }
     struct Row {
@@ -113,13 +104,13 @@ struct SubBands {
     DEVICE_MEMBER Row fetch(int y) const {
         Row row{};
         if (!kInside && (y & 1) != kOdd) return row;
-        const uint32_t k = static_cast<uint32_t>(kOdd ? low_rows + (y >> 1) : (y >> 1) - y0);
-        const uint64_t at = uint64_t{k} * stride;
-        const uint64_t low_at = static_cast<uint64_t>((y >> 1) - low_y0) * low_stride;
+        const uint32_t k = static_cast<uint32_t>(kOdd ? low_rows_ + (y >> 1) : (y >> 1) - y0_);
+        const uint64_t at = uint64_t{k} * stride_;
+        const uint64_t low_at = static_cast<uint64_t>((y >> 1) - low_y0_) * low_stride_;
         CUDAENC_UNROLL
         for (int c = 0; c < N; c++) {
-            if (kInside || has_even) row.even[c] = kOdd ? left[c][at] : low[c][low_at];
-            if (kInside || has_odd) row.odd[c] = left[c][at + static_cast<uint64_t>(int64_t{right})];
+            if (kInside || has_even_) row.even[c] = kOdd ? left_[c][at] : low_[c][low_at];
+            if (kInside || has_odd_) row.odd[c] = left_[c][at + static_cast<uint64_t>(int64_t{right_})];
         }
         return row;
     }
@@ -127,13 +118,29 @@ struct SubBands {
     DEVICE_MEMBER void convert(const Row &row, Sample (&v)[N][2]) const {
         CUDAENC_UNROLL
         for (int c = 0; c < N; c++) {
-            if (kOdd || low_is_coded)
-                dequantise_decoded(row.even[c], region_shift[c], step[c][kOdd ? kLH : kLL], v[c][0]);
-            else
+            if (!kOdd && !low_is_coded_)
                 v[c][0] = value_of<Sample>(row.even[c]);
-            dequantise_decoded(row.odd[c], region_shift[c], step[c][kOdd ? kHH : kHL], v[c][1]);
+            else
+                dequantise_decoded(out_of_region(row.even[c], c), 0, kOdd ? step_[c][kLH - kHL] : work_[c].step[kLL],
+                                   v[c][0]);
+            dequantise_decoded(out_of_region(row.odd[c], c), 0, step_[c][(kOdd ? kHH : kHL) - kHL], v[c][1]);
         }
     }
+
+  private:
+    DEVICE_MEMBER uint32_t out_of_region(uint32_t coefficient, int c) const {
+        if (!has_region_) return coefficient;
+        return (coefficient & kSignBit) | without_region(magnitude(coefficient), work_[c].region_shift);
+    }
+
+    const InverseWork *work_;
+    const uint32_t *low_[N], *left_[N];  // of LL; of LL and LH in the coefficients
+    int right_;                          // from there to HL and HH
+    uint32_t low_stride_, stride_;
+    int low_y0_, y0_, low_rows_;  // rows of HL are above those of LH and HH
+    bool has_even_, has_odd_;     // columns: the only one lacks the other
+    bool low_is_coded_, has_region_;
+    float step_[N][3];
 };
 
 // Makes a strip of N tile-components. sink.store(y, v) takes v[component][i], the sample of the lane's column i, of the
@@ -351,7 +358,7 @@ KERNEL(kDwtThreads, j2k_idwt97, Idwt97Params)
     synthesise_to_memory<Dwt97>(p);
 }
 // As many thread-blocks fit a multiprocessor as plan_inverse_transform() counts on.
-KERNEL_BLOCKS(kDwtThreads, 5, j2k_idwt53_store, Idwt53StoreParams) { synthesise_to_planes<Dwt53>(p); }
-KERNEL_BLOCKS(kDwtThreads, 5, j2k_idwt97_store, Idwt97StoreParams) { synthesise_to_planes<Dwt97>(p); }
+KERNEL_BLOCKS(kDwtThreads, 4, j2k_idwt53_store, Idwt53StoreParams) { synthesise_to_planes<Dwt53>(p); }
+KERNEL_BLOCKS(kDwtThreads, 4, j2k_idwt97_store, Idwt97StoreParams) { synthesise_to_planes<Dwt97>(p); }
 
 }  // namespace cudaenc::j2k

@@ -185,8 +185,8 @@ class InversePlanner {
 
     void add_launch(int level, InverseLaunch::Kind kind, const std::vector<InverseWork> &work) {
         constexpr int kShortest = 4;  // a segment reads rows beyond its own
-        const bool is_last = kind == InverseLaunch::kIdwt53Store || kind == InverseLaunch::kIdwt97Store;
-        const int64_t together = int64_t{multiprocessors_} * (is_last ? 5 : 4) * (kDwtThreads / 32);
+        constexpr int kTogether = 4;  // thread-blocks on a multiprocessor
+        const int64_t together = int64_t{multiprocessors_} * kTogether * (kDwtThreads / 32);
         int64_t rows = 0;
         const auto each = [&](const auto &take) {  // of a component transform the first one stands for all
             for (size_t i = 0; i < work.size(); i += work[i].transformed ? 3 : 1) take(i, size_of(kind, work[i]));
