@@ -8,15 +8,28 @@
 
 namespace cudaenc::j2k {
 
-// Behind its bytes a codeword segment goes on with ones (C.3.4).
+// The bytes of a codeword segment. Behind them it goes on with ones (C.3.4).
+class CodewordBytes {
+  public:
+    explicit CodewordBytes(std::span<const uint8_t> bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
+    uint32_t peek() const { return at_ < end_ ? *at_ : 0xFF; }
+    void skip() { at_ += at_ < end_; }
+
+  private:
+    const uint8_t *at_, *end_;  // the next one
+};
+
+// Bytes: such as CodewordBytes.
 //
 // A and C, both with 16 bits below the binary point, are a base and what they have in common. A more probable symbol
 // takes Qe off both. It neither renormalises nor is it the less probable one as long as A stays at 0x8000 or above and
 // C at 0 or above. So the smaller of these distances is what they have in common, and one comparison is enough.
-class MqDecoder {
+template <class Bytes>
+class MqDecoderOf {
   public:
-    explicit MqDecoder(std::span<const uint8_t> bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {  // INITDEC
-        byte_ = at_ < end_ ? *at_ : 0xFF;
+    CUDAENC_HD explicit MqDecoderOf(const Bytes &bytes) : bytes_(bytes) {  // INITDEC
+        byte_ = bytes_.peek();
+        bytes_.skip();
         c_ = byte_ << 16;
         byte_in();
         c_ <<= 7;
@@ -25,38 +38,36 @@ class MqDecoder {
         share();
     }
 
-    // A decision in a context, which takes its next state (DECODE, C.3.2).
-    [[gnu::always_inline]] uint32_t decode(MqState &context) {
+    // A decision in a context, which takes its next state (DECODE, C.3.2). rows: of kMqTable.
+    [[gnu::always_inline]] CUDAENC_HD uint32_t decode(MqState &context, const MqState *rows) {
         const MqState state = context;
         common_ -= static_cast<int32_t>(state >> 17 << 16);
         if (common_ >= 0) [[likely]]
             return state & 1;
-        return renormalise(context);
+        return renormalise(context, rows);
     }
 
   private:
     static constexpr uint32_t kHalf = 0x80000000u;
 
-    void share() {
+    CUDAENC_HD void share() {
         common_ = static_cast<int32_t>(min_of(a_ - kHalf, min_of(c_, kHalf - 1)));
         a_ -= static_cast<uint32_t>(common_);
         c_ -= static_cast<uint32_t>(common_);
     }
 
-    [[gnu::always_inline]] uint32_t renormalise(MqState &context) {
+    [[gnu::always_inline]] CUDAENC_HD uint32_t renormalise(MqState &context, const MqState *rows) {
         const MqState state = context;
-        const uint32_t qe = state >> 17 << 16;
-        a_ += static_cast<uint32_t>(common_);
-        const int64_t c = int64_t{c_} + common_;
+        const uint32_t qe = state >> 17 << 16, below = 0u - static_cast<uint32_t>(common_);
+        a_ -= below;
         uint32_t lps = a_ < qe ? 1 : 0;  // the exchange of C.3.2: the larger interval is the more probable one's
-        if (c < 0) {
+        if (c_ < below) {
             lps ^= 1;
             a_ = qe;
-            c_ = static_cast<uint32_t>(c + qe);
-        } else {
-            c_ = static_cast<uint32_t>(c);
+            c_ += qe;
         }
-        context = kMqTable.row[mq_next_row(state, lps)];
+        c_ -= below;
+        context = rows[mq_next_row(state, lps)];
         int shift = zeros_above(a_);  // RENORMD: as many shifts as there are at once
         a_ <<= shift;
         while (shift > ct_) {
@@ -69,8 +80,8 @@ class MqDecoder {
         share();
         return (state & 1) ^ lps;
     }
-    void byte_in() {  // BYTEIN: behind 0xFF a byte has seven bits, or is a marker, before which the reader stays
-        const uint32_t next = end_ - at_ > 1 ? at_[1] : 0xFF;
+    CUDAENC_HD void byte_in() {  // BYTEIN: behind 0xFF a byte has seven bits, or is a marker, where the reader stays
+        const uint32_t next = bytes_.peek();
         if (byte_ == 0xFF && next > 0x8F) {
             c_ += 0xFF00;
             ct_ = 8;
@@ -80,31 +91,35 @@ class MqDecoder {
         c_ += next << (stuffed ? 9 : 8);
         ct_ = stuffed ? 7 : 8;
         byte_ = next;
-        at_++;
+        bytes_.skip();
     }
 
-    const uint8_t *at_, *end_;  // the byte that was read last
+    Bytes bytes_;  // behind the one that was read last
     uint32_t byte_, a_, c_;
     int32_t common_;
     int ct_ = 0;  // shifts until the next byte is due
 };
+using MqDecoder = MqDecoderOf<CodewordBytes>;
 
 // Bits of a raw segment, highest first, seven in a byte behind 0xFF. Behind its bytes there are ones.
-class RawReader {
+template <class Bytes>
+class RawReaderOf {
   public:
-    explicit RawReader(std::span<const uint8_t> bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
-    uint32_t get() {
+    CUDAENC_HD explicit RawReaderOf(const Bytes &bytes) : bytes_(bytes) {}
+    CUDAENC_HD uint32_t get() {
         if (!left_) {
             left_ = byte_ == 0xFF ? 7 : 8;
-            byte_ = at_ < end_ ? *at_++ : 0xFF;
+            byte_ = bytes_.peek();
+            bytes_.skip();
         }
         return byte_ >> --left_ & 1;
     }
 
   private:
-    const uint8_t *at_, *end_;
+    Bytes bytes_;
     uint32_t byte_ = 0;
     int left_ = 0;
 };
+using RawReader = RawReaderOf<CodewordBytes>;
 
 }  // namespace cudaenc::j2k

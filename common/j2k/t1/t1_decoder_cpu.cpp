@@ -7,7 +7,7 @@
 
 #include "../codestream/coefficient.h"
 #include "block_decoder.h"
-#include "contexts.h"
+#include "context_tables.h"
 #include "mq_decoder.h"
 #include "styles.h"
 
@@ -28,33 +28,6 @@ constexpr Flags kOwn = own_bit(0) | own_bit(1) | own_bit(2) | own_bit(3);
 constexpr uint32_t around(Flags flags, int row) { return flags >> 3 * row & 511; }
 constexpr uint32_t kMiddle = 16;
 
-// By what is around a sample: the contexts of contexts.h, which finds 32 at a time.
-struct ContextTables {
-    std::array<std::array<uint8_t, 512>, 4> zero_coding;  // [orientation][around()]
-    std::array<uint8_t, 256> sign;  // [sign_index()]: context << 1 | what the decision is flipped by
-    ContextTables() {
-        using Bit = uint32_t;
-        for (uint32_t i = 0; i < 512; i++) {
-            const auto at = [i](int k) { return Bit{i >> k & 1}; };
-            const Around<Bit> a{at(3), at(5), at(1), at(7), at(0), at(2), at(6), at(8)};
-            for (int o = kLL; o <= kHH; o++) {
-                const ContextBits<Bit> bits = zero_coding_planes(a, o);
-                uint32_t context = 0;
-                for (int k = 0; k < 5; k++) context |= (bits.bit[k] & 1) << k;
-                zero_coding[static_cast<size_t>(o)][i] = static_cast<uint8_t>(kZeroCoding + context);
-            }
-        }
-        for (uint32_t i = 0; i < 256; i++) {
-            const auto at = [i](int k) { return Bit{i >> k & 1}; };
-            const Around<Bit> a{at(2), at(4), at(0), at(6), 0, 0, 0, 0},
-                negative{at(3), at(5), at(1), at(7), 0, 0, 0, 0};
-            const SignBits<Bit> s = sign_coding_planes(a, Bit{0}, negative);
-            const uint32_t context = (s.bit[0] & 1) | (s.bit[1] & 1) << 1 | (s.bit[2] & 1) << 2;
-            sign[i] = static_cast<uint8_t>((kSignCoding + context) << 1 | (s.decision & 1));
-        }
-    }
-};
-
 // North, west, east, south: whether they are significant, and above that bit whether they are negative.
 uint32_t sign_index(Flags own, Flags west, Flags east, int row) {
     const auto sign = [row](Flags flags, int at) { return flags >> (kSigns + row + at) & 1; };
@@ -70,7 +43,7 @@ class Decoder {
           stride_(to.stride),
           pitch_(static_cast<size_t>(block.width) + 2),
           causal_((block.style & kVerticallyCausal) != 0),
-          zero_coding_(tables().zero_coding[static_cast<size_t>(block.orientation)].data()) {
+          zero_coding_(tables().zero_coding[block.orientation]) {
         const size_t stripes = static_cast<size_t>(block.height + 3) / 4;
         std::fill_n(flags_.begin(), pitch_ * (stripes + 2), Flags{0});
         for (int y = 0; y < block.height; y++)
@@ -85,13 +58,13 @@ class Decoder {
             const std::span<const uint8_t> codeword(bytes, segment.bytes);
             bytes += segment.bytes;
             const int end = pass + static_cast<int>(segment.passes);
-            if (end > coding_passes(b_.planes)) return false;
+            if (end > coding_passes(b_.planes) || end - 1 > segment_end(b_.style, pass)) return false;
             if (is_raw(b_.style, pass)) {
-                RawReader raw(codeword);
+                RawReader raw{CodewordBytes(codeword)};
                 for (; pass < end; pass++) decode_pass<RawPass>(pass, raw);
                 continue;
             }
-            MqDecoder mq(codeword);
+            MqDecoder mq{CodewordBytes(codeword)};
             for (; pass < end; pass++) {
                 decode_pass<MqPass>(pass, mq);
                 if (pass_kind(pass) == kCleanUp && (b_.style & kSegmentationSymbols) && !has_symbols(mq)) return false;
@@ -111,7 +84,7 @@ class Decoder {
     }
     bool has_symbols(MqDecoder &mq) {  // D.5
         uint32_t symbols = 0;
-        for (int i = 0; i < 4; i++) symbols = symbols << 1 | mq.decode(contexts_[kUniform]);
+        for (int i = 0; i < 4; i++) symbols = symbols << 1 | mq.decode(contexts_[kUniform], kMqTable.row);
         return symbols == 10;
     }
 
@@ -156,7 +129,7 @@ class Decoder {
     template <class Pass>
     [[gnu::always_inline]] uint32_t read(typename Pass::Reader &reader, uint32_t context) {
         if constexpr (Pass::kHasContexts)
-            return reader.decode(contexts_[context]);
+            return reader.decode(contexts_[context], kMqTable.row);
         else
             return reader.get();
     }
@@ -169,7 +142,7 @@ class Decoder {
         uint32_t negative;
         if constexpr (Pass::kHasContexts) {
             const uint32_t coding = tables_.sign[sign_index(flags, f[-1], f[1], row)];
-            negative = reader.decode(contexts_[coding >> 1]) ^ (coding & 1);
+            negative = reader.decode(contexts_[coding >> 1], kMqTable.row) ^ (coding & 1);
         } else {
             negative = reader.get();
         }
@@ -240,9 +213,9 @@ class Decoder {
             Flags flags = *f;
             int first = 0;
             if (Most == 4 && !(flags & (kSignificance | kAllVisited))) {  // run-length mode (D.3.4)
-                if (!reader.decode(contexts_[kRunLength])) continue;
-                int row = static_cast<int>(reader.decode(contexts_[kUniform]) << 1);
-                row |= static_cast<int>(reader.decode(contexts_[kUniform]));
+                if (!reader.decode(contexts_[kRunLength], kMqTable.row)) continue;
+                int row = static_cast<int>(reader.decode(contexts_[kUniform], kMqTable.row) << 1);
+                row |= static_cast<int>(reader.decode(contexts_[kUniform], kMqTable.row));
                 become_significant<MqPass>(reader, f, flags, samples + static_cast<size_t>(row) * stride_, row, plane);
                 first = row + 1;
             }
@@ -250,7 +223,7 @@ class Decoder {
             for (int row = 0; row < Most; row++) {
                 if (Most < 4 && row >= rows) break;
                 if (row < first || (flags & (own_bit(row) | 1u << (kVisited + row)))) continue;
-                if (reader.decode(contexts_[zero_coding_[around(flags, row)]]))
+                if (reader.decode(contexts_[zero_coding_[around(flags, row)]], kMqTable.row))
                     become_significant<MqPass>(reader, f, flags, samples + static_cast<size_t>(row) * stride_, row,
                                                plane);
             }

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// MQ decoding of whole blocks (T.800 Annexes C, D), a lane a block. The lanes of a warp take the same word of the same
+// pass at once, and wait where others have more to decode in it.
+#include "../../../common/j2k/codestream/coefficient.h"
+#include "../../../common/j2k/t1/block_decoder.h"
+#include "../../../common/j2k/t1/mq_decoder.h"
+#include "../../device.cuh"
+#include "block_decoder_params.h"
+#include "codeword_words.cuh"
+
+namespace cudaenc::j2k {
+
+constexpr uint32_t kFirst = kFirstRows<uint32_t>, kLast = kLastRows<uint32_t>;
+
+// A word of samples and the columns beside it: bit 4 + i is sample i.
+struct Widened {
+    uint32_t lo, hi;
+    DEVICE_MEMBER void add(uint32_t samples) {
+        lo |= samples << 4;
+        hi |= samples >> 28;
+    }
+    // Of sample i's row: bit 0 is west of it, 4 the sample, 8 east. And so on for the rows below.
+    DEVICE_MEMBER uint32_t from(int i) const { return funnel_shift_right(lo, hi, static_cast<uint32_t>(i)); }
+};
+DEVICE Widened operator|(const Widened &a, const Widened &b) { return {a.lo | b.lo, a.hi | b.hi}; }
+
+// What lies above and below each sample. rows: the stripe above, or below.
+DEVICE uint32_t north_of(uint32_t own, uint32_t rows) { return (own << 1 & ~kFirst) | (rows >> 3 & kFirst); }
+DEVICE uint32_t south_of(uint32_t own, uint32_t rows) { return (own >> 1 & ~kLast) | (rows << 3 & kLast); }
+DEVICE Widened north_of(const Widened &own, const Widened &rows) {
+    return {north_of(own.lo, rows.lo), north_of(own.hi, rows.hi)};
+}
+DEVICE Widened south_of(const Widened &own, const Widened &rows) {
+    return {south_of(own.lo, rows.lo), south_of(own.hi, rows.hi)};
+}
+
+// A word between those left and right of it.
+struct Window {
+    uint32_t left = 0, own = 0, right = 0;
+    DEVICE_MEMBER void shift(uint32_t next) {
+        left = own;
+        own = right;
+        right = next;
+    }
+    DEVICE_MEMBER Widened widened() const { return {left >> 28 | own << 4, own >> 28 | (right & 15) << 4}; }
+};
+
+// What the neighbours of sample i are, from it: bits 0, 4 and 8 are west, middle and east of it.
+struct Neighbours {
+    uint32_t north, middle, south;
+    // Bit 3 * column + row of the 3 x 3 samples.
+    DEVICE_MEMBER uint32_t around() const {
+        const uint32_t all = (north & 0x111) | (middle & 0x101) << 1 | (south & 0x111) << 2;
+        return (all & 7) | (all >> 1 & 0x38) | (all >> 2 & 0x1C0);
+    }
+};
+
+// A word in a pass: which samples are significant, which of them negative.
+struct Word {
+    uint32_t index, valid;  // of the block's; samples that are in the block
+    Widened own, north, south;
+    Widened negative;
+    uint32_t negative_north, negative_south;
+    uint32_t added = 0;  // became significant
+
+    DEVICE_MEMBER uint32_t significant() const { return funnel_shift_right(own.lo, own.hi, 4); }
+    DEVICE_MEMBER uint32_t signs() const { return funnel_shift_right(negative.lo, negative.hi, 4); }
+    // Samples that have a significant neighbour.
+    DEVICE_MEMBER uint32_t near() const {
+        const Widened vertical = north | south, all = own | vertical;
+        return all.lo | funnel_shift_right(vertical.lo, vertical.hi, 4) | funnel_shift_right(all.lo, all.hi, 8);
+    }
+    DEVICE_MEMBER Neighbours neighbours(int i) const { return {north.from(i), own.from(i), south.from(i)}; }
+    // See ContextTables::sign.
+    DEVICE_MEMBER uint32_t sign_index(int i, const Neighbours &n) const {
+        const uint32_t beside = negative.from(i);
+        return (n.north >> 4 & 1) | (negative_north >> i & 1) << 1 | (n.middle & 1) << 2 | (beside & 1) << 3 |
+               (n.middle >> 4 & 16) | (beside >> 8 & 1) << 5 | (n.south << 2 & 64) | (negative_south >> i & 1) << 7;
+    }
+    // Sample `bit` does, with its sign. The result: neighbours that the scan has yet to reach, in this word.
+    DEVICE_MEMBER uint32_t add(uint32_t bit, bool is_negative) {
+        const uint32_t below = (bit & ~kLast) << 1, above = (bit & ~kFirst) >> 1;
+        own.add(bit);
+        north.add(below);
+        south.add(above);
+        if (is_negative) {
+            negative.add(bit);
+            negative_north |= below;
+            negative_south |= above;
+        }
+        added |= bit;
+        return below | above << 4 | bit << 4 | below << 4;
+    }
+};
+
+// What lanes of a warp have in shared memory.
+struct MqTables {
+    const MqState *rows;
+    const uint8_t *zero_coding;  // [4][512]
+    const uint8_t *sign;
+};
+
+// kLanes: columns of the arrays of state.
+template <int kLanes>
+class MqBlockDecoder {
+  public:
+    // contexts, significant, negative: the lane's columns.
+    DEVICE_MEMBER MqBlockDecoder(const MqDecodeInput &p, const DecoderBlock &block, const MqTables &tables,
+                                 MqState *contexts, uint32_t *significant, uint32_t *negative, uint32_t *planes)
+        : p_(p),
+          b_(block),
+          tables_(tables),
+          zero_coding_(tables.zero_coding + 512 * (block.orientation == kHH   ? kHH
+                                                   : block.orientation == kHL ? kLH
+                                                                              : kHL)),  // transposed
+          contexts_(contexts),
+          significant_(significant),
+          negative_(negative),
+          planes_(planes),
+          columns_((block.width + 7) / 8),
+          stripes_((block.height + 3) / 4) {}
+
+    // Whether the block is whole.
+    DEVICE_MEMBER bool run() {
+        for (int i = 0; i < columns_ * stripes_; i++) significant_[i * kLanes] = negative_[i * kLanes] = 0;
+        reset_contexts();
+        const bool whole = b_.planes <= p_.most_planes && decode();
+        write();
+        return whole;
+    }
+
+  private:
+    DEVICE_MEMBER bool decode() {
+        const int most = coding_passes(b_.planes);
+        CUDAENC_NO_UNROLL
+        for (int i = 0; i < b_.segments; i++) {
+            const DecoderSegment &segment = p_.coded.segments[b_.first_segment + static_cast<uint32_t>(i)];
+            const int end = passes_ + static_cast<int>(segment.passes);
+            if (end > most || end - 1 > segment_end(b_.style, passes_)) return false;
+            const CodewordWords bytes(p_.coded.bytes, segment.at, segment.bytes);
+            if (!(is_raw(b_.style, passes_) ? decode_raw(bytes, end) : decode_coded(bytes, end))) return false;
+        }
+        return true;
+    }
+    DEVICE_MEMBER bool decode_raw(const CodewordWords &bytes, int end) {
+        RawReaderOf<CodewordWords> raw(bytes);
+        CUDAENC_NO_UNROLL
+        for (; passes_ < end; passes_++)
+            if (pass_kind(passes_) == kSignificancePropagation)
+                propagate<true>(raw);
+            else
+                refine<true>(raw);
+        return true;
+    }
+    DEVICE_MEMBER bool decode_coded(const CodewordWords &bytes, int end) {
+        MqDecoderOf<CodewordWords> mq(bytes);
+        CUDAENC_NO_UNROLL
+        while (passes_ < end) {
+            const int kind = pass_kind(passes_);
+            if (kind == kSignificancePropagation)
+                propagate<false>(mq);
+            else if (kind == kMagnitudeRefinement)
+                refine<false>(mq);
+            else
+                clean_up(mq);
+            passes_++;
+            if (kind == kCleanUp && (b_.style & kSegmentationSymbols) && !has_symbols(mq)) return false;
+            if (b_.style & kReset) reset_contexts();
+        }
+        return true;
+    }
+    template <class Mq>
+    DEVICE_MEMBER bool has_symbols(Mq &mq) {  // D.5
+        uint32_t symbols = 0;
+        CUDAENC_NO_UNROLL
+        for (int i = 0; i < 4; i++) symbols = symbols << 1 | decode(mq, kUniform);
+        return symbols == 10;
+    }
+    DEVICE_MEMBER void reset_contexts() {
+        for (int i = 0; i < kContexts; i++) contexts_[i * 32] = tables_.rows[mq_initial_row(i)];
+    }
+    template <class Mq>
+    DEVICE_MEMBER uint32_t decode(Mq &mq, uint32_t context) {
+        return mq.decode(contexts_[context * 32], tables_.rows);
+    }
+
+    // ---- Words
+
+    DEVICE_MEMBER int plane() const { return b_.planes - 1 - (passes_ + 2) / 3; }
+    DEVICE_MEMBER uint32_t &visited(uint32_t word) const { return planes_[word * p_.lanes]; }
+    DEVICE_MEMBER uint32_t &refined(uint32_t word) const { return planes_[(p_.most_words + word) * p_.lanes]; }
+    DEVICE_MEMBER uint32_t &bits(uint32_t word, int plane) const {
+        return planes_[((static_cast<uint32_t>(plane) + 2) * p_.most_words + word) * p_.lanes];
+    }
+    DEVICE_MEMBER uint32_t load(const uint32_t *array, int x, int y) const {
+        return x < columns_ && y >= 0 && y < stripes_ ? array[(y * columns_ + x) * kLanes] : 0;
+    }
+    // The samples of a word that are in the block.
+    DEVICE_MEMBER uint32_t valid(int x, int y) const {
+        const int columns = b_.width - 8 * x, rows = b_.height - 4 * y;
+        return (columns < 8 ? (1u << 4 * columns) - 1 : ~0u) & (rows < 4 ? kFirst * ((1u << rows) - 1) : ~0u);
+    }
+
+    // Calls body(word) for each word in the order of the scan, and stores what became significant.
+    template <bool kSigns, class Body>
+    DEVICE_MEMBER void for_each_word(const Body &body) {
+        const bool causal = (b_.style & kVerticallyCausal) != 0;
+        uint32_t index = 0;
+        CUDAENC_NO_UNROLL
+        for (int y = 0; y < stripes_; y++) {
+            const int below_y = causal ? stripes_ : y + 1;  // nothing is there
+            Window above, own, below, sign;
+            above.right = load(significant_, 0, y - 1);
+            own.right = load(significant_, 0, y);
+            below.right = load(significant_, 0, below_y);
+            if (kSigns) sign.right = load(negative_, 0, y);
+            CUDAENC_NO_UNROLL
+            for (int x = 0; x < columns_; x++, index++) {
+                above.shift(load(significant_, x + 1, y - 1));
+                own.shift(load(significant_, x + 1, y));
+                below.shift(load(significant_, x + 1, below_y));
+                Word word;
+                word.index = index;
+                word.valid = valid(x, y);
+                word.own = own.widened();
+                word.north = north_of(word.own, above.widened());
+                word.south = south_of(word.own, below.widened());
+                if (kSigns) {
+                    sign.shift(load(negative_, x + 1, y));
+                    word.negative = sign.widened();
+                    word.negative_north = north_of(sign.own, load(negative_, x, y - 1));
+                    word.negative_south = south_of(sign.own, load(negative_, x, below_y));
+                }
+                body(word);
+                if (kSigns && word.added) {
+                    significant_[index * kLanes] = own.own = word.significant();
+                    negative_[index * kLanes] = sign.own = word.signs();
+                }
+            }
+        }
+    }
+
+    template <bool kRaw, class Source>
+    DEVICE_MEMBER uint32_t become_significant(Source &source, Word &word, int i, uint32_t bit, const Neighbours &n) {
+        uint32_t negative;
+        if constexpr (kRaw) {
+            negative = source.get();
+        } else {
+            const uint32_t coding = tables_.sign[word.sign_index(i, n)];
+            negative = decode(source, coding >> 1) ^ (coding & 1);
+        }
+        return word.add(bit, negative != 0);
+    }
+
+    // D.3.1
+    template <bool kRaw, class Source>
+    DEVICE_MEMBER void propagate(Source &source) {
+        const int plane = this->plane();
+        for_each_word<true>([&](Word &word) {
+            const uint32_t uncoded = word.valid & ~word.significant();
+            uint32_t members = uncoded & word.near(), visited = 0;
+            while (members) {
+                const int i = find_first_set(members);
+                const uint32_t bit = 1u << i;
+                members ^= bit;
+                visited |= bit;
+                const Neighbours n = word.neighbours(i);
+                uint32_t decision;
+                if constexpr (kRaw)
+                    decision = source.get();
+                else
+                    decision = decode(source, zero_coding_[n.around()]);
+                if (decision) members |= become_significant<kRaw>(source, word, i, bit, n) & uncoded;
+            }
+            this->visited(word.index) = visited;
+            bits(word.index, plane) = word.added;
+        });
+    }
+
+    // D.3.3
+    template <bool kRaw, class Source>
+    DEVICE_MEMBER void refine(Source &source) {
+        const int plane = this->plane();
+        const bool first = passes_ == 2;
+        for_each_word<false>([&](Word &word) {
+            uint32_t members = word.significant() & ~visited(word.index);
+            if (!members && !first) return;
+            const uint32_t again = first ? 0 : refined(word.index), near = word.near();
+            refined(word.index) = members;  // all that were significant before this bit-plane
+            uint32_t ones = 0;
+            while (members) {
+                const int i = find_first_set(members);
+                members &= members - 1;
+                uint32_t decision;
+                if constexpr (kRaw)
+                    decision = source.get();
+                else
+                    decision =
+                        decode(source, static_cast<uint32_t>(kRefinement) + (again >> i & 1 ? 2 : near >> i & 1));
+                ones |= decision << i;
+            }
+            if (ones) bits(word.index, plane) |= ones;
+        });
+    }
+
+    // D.3.4
+    template <class Mq>
+    DEVICE_MEMBER void clean_up(Mq &mq) {
+        const int plane = this->plane();
+        const bool first = passes_ == 0;
+        for_each_word<true>([&](Word &word) {
+            uint32_t members = word.valid & ~word.significant() & ~(first ? 0 : visited(word.index));
+            while (members) {
+                int i = find_first_set(members);
+                uint32_t bit = 1u << i;
+                Neighbours n = word.neighbours(i);
+                // Run-length mode: the whole column is left, and nothing around it is significant.
+                const bool run =
+                    (members >> i & 15) == 15 && (bit & kFirst) && !((n.north | n.middle | n.south) & 0xFFF);
+                const uint32_t context = zero_coding_[n.around()];
+                const uint32_t decision = decode(mq, run ? static_cast<uint32_t>(kRunLength) : context);
+                members ^= run && !decision ? 15 * bit : bit;
+                if (!decision) continue;
+                if (run) {
+                    const uint32_t row = decode(mq, kUniform) << 1, place = row | decode(mq, kUniform);
+                    members &= ~(((2u << place) - 1) << i);
+                    i += static_cast<int>(place);
+                    bit <<= place;
+                    n = word.neighbours(i);
+                }
+                become_significant<false>(mq, word, i, bit, n);
+            }
+            if (first)
+                bits(word.index, plane) = word.added;
+            else if (word.added)
+                bits(word.index, plane) |= word.added;
+        });
+    }
+
+    // ---- Coefficients
+
+    DEVICE_MEMBER void write() {
+        const int last = b_.planes - 1 - (passes_ + 1) / 3;  // of the bit-planes that were decoded
+        // The significance propagation alone knows of its own samples only.
+        const bool is_partial = passes_ && pass_kind(passes_ - 1) == kSignificancePropagation;
+        uint32_t index = 0;
+        CUDAENC_NO_UNROLL
+        for (int y = 0; y < stripes_; y++) CUDAENC_NO_UNROLL
+        for (int x = 0; x < columns_; x++, index++) {
+            uint32_t word[32];  // by bits, then by samples
+            const uint32_t significant = passes_ ? significant_[index * kLanes] : 0;
+            const uint32_t known = is_partial ? bits(index, last) : significant;
+            CUDAENC_UNROLL
+            for (int q = 0; q < 31; q++) {
+                const int plane = q - 1;
+                word[q] = significant && plane >= last && plane < b_.planes ? bits(index, plane) : 0;
+                word[q] |= q == last ? known : q == last + 1 ? significant & ~known : 0;
+            }
+            word[31] = negative_[index * kLanes];
+            transpose_stage<16>(word, 0x0000FFFFu);
+            transpose_stage<8>(word, 0x00FF00FFu);
+            transpose_stage<4>(word, 0x0F0F0F0Fu);
+            transpose_stage<2>(word, 0x33333333u);
+            transpose_stage<1>(word, 0x55555555u);
+            store(word, 8 * x, 4 * y);
+        }
+    }
+    DEVICE_MEMBER void store(const uint32_t (&samples)[32], int x0, int y0) const {
+        uint32_t *const to = p_.coded.coefficients + b_.coefficients + static_cast<uint64_t>(y0) * b_.stride + x0;
+        CUDAENC_UNROLL
+        for (int y = 0; y < 4; y++) CUDAENC_UNROLL
+        for (int x = 0; x < 8; x++)
+            if (x0 + x < b_.width && y0 + y < b_.height)
+                to[static_cast<uint64_t>(y) * b_.stride + static_cast<uint32_t>(x)] = samples[4 * x + y];
+    }
+
+    const MqDecodeInput &p_;
+    const DecoderBlock b_;
+    const MqTables tables_;
+    const uint8_t *const zero_coding_;
+    MqState *const contexts_;
+    uint32_t *const significant_, *const negative_;
+    uint32_t *const planes_;
+    const int columns_, stripes_;  // of words
+    int passes_ = 0;               // that were decoded
+};
+
+template <int kWords, int kLanes>
+DEVICE void decode_blocks(const MqDecodeInput &p) {
+    SHARED(MqState, rows, kMqRows);
+    SHARED(uint8_t, zero_coding, 4 * 512);
+    SHARED(uint8_t, sign, 256);
+    SHARED(MqState, contexts, kContexts * 32);
+    SHARED(uint32_t, significant, kWords *kLanes);
+    SHARED(uint32_t, negative, kWords *kLanes);
+    const int lane = thread_x();
+    for (int i = lane; i < kMqRows; i += kMqDecodeThreads) rows[i] = p.tables->rows.row[i];
+    for (int i = lane; i < 4 * 512; i += kMqDecodeThreads)
+        zero_coding[i] = p.tables->contexts.zero_coding[i / 512][i % 512];
+    for (int i = lane; i < 256; i += kMqDecodeThreads) sign[i] = p.tables->contexts.sign[i];
+    block_sync();
+    const uint32_t count = *p.coded.count, warp = static_cast<uint32_t>(block_x());
+    const uint32_t index = warp * static_cast<uint32_t>(p.lanes) + static_cast<uint32_t>(lane);
+    if (lane >= p.lanes || index >= count) return;
+    uint32_t *const planes = p.planes + warp * mq_planes_words(p.lanes, p.most_words, p.most_planes) + lane;
+    const MqTables tables{rows, zero_coding, sign};
+    MqBlockDecoder<kLanes> block(p, p.coded.blocks[index], tables, &contexts[lane], &significant[lane], &negative[lane],
+                                 planes);
+    if (!block.run()) atomic_add(p.coded.damaged, 1u);
+}
+
+KERNEL(kMqDecodeThreads, j2k_t1_mq_decode, MqDecodeParams)
+{
+    decode_blocks<kMqDecodeWords, kMqDecodeLanes>(p);
+}
+
+KERNEL(kMqDecodeThreads, j2k_t1_mq_decode_large, MqDecodeLargeParams)
+{
+    decode_blocks<kMqDecodeMostWords, kMqDecodeLargeLanes>(p);
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The kernels of the block decoders against the decoders of the CPU: coefficients and damage, of blocks in all styles,
+// cut and damaged ones.
+#include <cmath>
+
+#include "../../cuda_kernels/j2k/t1/block_decoder.h"
+#include "coded_blocks.h"
+
+using namespace cudaenc;
+using namespace cudaenc::j2k;
+using namespace cudaenc::testing;
+
+namespace {
+
+// A picture's blocks as a pipeline uploads them.
+class Batch {
+  public:
+    // Its coefficients lie in rows with others between them; its bytes behind those of others.
+    void add(Random &random, const CodeBlock &b, uint32_t style, int planes,
+             const std::vector<CodewordSegment> &segments, const std::vector<uint8_t> &bytes) {
+        DecoderBlock block{};
+        block.stride = b.width + random.below(4);
+        block.coefficients = samples_ + random.below(5);
+        block.first_segment = static_cast<uint32_t>(segments_.size());
+        block.segments = static_cast<uint16_t>(segments.size());
+        block.width = b.width;
+        block.height = b.height;
+        block.orientation = b.orientation;
+        block.style = static_cast<uint8_t>(style);
+        block.planes = static_cast<int16_t>(planes);
+        size_t at = 0;
+        for (const CodewordSegment &segment : segments) {
+            for (uint32_t gap = random.below(6); gap; gap--) bytes_.push_back(static_cast<uint8_t>(random.word()));
+            segments_.push_back({static_cast<uint32_t>(bytes_.size()), segment.bytes, segment.passes});
+            bytes_.insert(bytes_.end(), bytes.begin() + static_cast<ptrdiff_t>(at),
+                          bytes.begin() + static_cast<ptrdiff_t>(at + segment.bytes));
+            at += segment.bytes;
+        }
+        samples_ = block.coefficients + size_t{block.stride} * block.height;
+        blocks_.push_back(block);
+        limits_.mq_words = std::max(limits_.mq_words, decoder_words(b.width, b.height));
+        limits_.ht_quads = std::max(limits_.ht_quads, decoder_quads(b.width, b.height));
+    }
+    size_t samples() const { return samples_; }
+
+    // Decodes on the CPU.
+    template <class Decode>
+    void expect(const Decode &decode, std::vector<uint32_t> &coefficients, uint32_t &damaged) const {
+        coefficients = Guarded<uint32_t>::garbage(samples_);
+        damaged = 0;
+        for (const DecoderBlock &b : blocks_) {
+            std::vector<CodewordSegment> segments;
+            std::vector<uint8_t> bytes;
+            for (uint32_t i = 0; i < b.segments; i++) {
+                const DecoderSegment &s = segments_[b.first_segment + i];
+                segments.push_back({s.passes, s.bytes});
+                bytes.insert(bytes.end(), bytes_.begin() + s.at, bytes_.begin() + s.at + s.bytes);
+            }
+            damaged += !decode({.width = b.width,
+                                .height = b.height,
+                                .orientation = b.orientation,
+                                .style = b.style,
+                                .planes = b.planes,
+                                .segments = segments,
+                                .bytes = bytes.data()},
+                               {coefficients.data() + b.coefficients, b.stride});
+        }
+    }
+
+    // Decodes on the device, and compares.
+    void check(const std::shared_ptr<Device> &device, bool ht, const char *what) {
+        std::vector<uint32_t> expected;
+        uint32_t expected_damage;
+        expect(ht ? decode_ht_block : decode_mq_block, expected, expected_damage);
+        std::vector<DecoderBlock> ordered = blocks_;
+        most_work_first(ordered, segments_);
+        std::vector<uint8_t> bytes = bytes_;
+        bytes.resize((bytes.size() + 3) / 4 * 4 + 4);
+        const uint32_t count = static_cast<uint32_t>(ordered.size());
+        DecoderLimits limits = limits_;
+        (ht ? limits.ht_blocks : limits.mq_blocks) = count + 3;
+        limits.mq_planes = kMaxDecodedPlanes;
+        const Guarded<uint8_t> device_bytes(device, bytes);
+        const Guarded<DecoderSegment> device_segments(device, segments_);
+        const Guarded<DecoderBlock> device_blocks(device, ordered);
+        const Guarded<uint32_t> device_count(device, std::vector<uint32_t>{count});
+        const Guarded<uint32_t> coefficients(device, samples_);
+        const BlockDecoder decoder(device, limits);
+        bench(
+            what, device, static_cast<double>(samples_), "samples",
+            [&] {
+                const Guarded<uint32_t> damaged(device, std::vector<uint32_t>{0});
+                const CodedBlocks coded{.bytes = device_bytes.data(),
+                                        .segments = device_segments.data(),
+                                        .blocks = device_blocks.data(),
+                                        .count = device_count.data(),
+                                        .coefficients = coefficients.data(),
+                                        .damaged = damaged.data()};
+                if (ht)
+                    decoder.decode_ht(nullptr, coded);
+                else
+                    decoder.decode_mq(nullptr, coded);
+                device->synchronize(Device::Stream{});
+                EXPECT_EQ(damaged.read("damaged")[0], expected_damage);
+            },
+            "j2k/t1");
+        compare(coefficients.read("coefficients"), expected, what);
+    }
+
+  private:
+    void compare(const std::vector<uint32_t> &made, const std::vector<uint32_t> &expected, const char *what) const {
+        if (made == expected) return;
+        for (size_t i = 0; i < blocks_.size(); i++) {
+            const DecoderBlock &b = blocks_[i];
+            for (uint32_t y = 0; y < b.height; y++)
+                for (uint32_t x = 0; x < b.width; x++) {
+                    const size_t at = b.coefficients + size_t{y} * b.stride + x;
+                    EXPECT(made[at] == expected[at],
+                           "%s: block %zu, %u x %u, style %u, orientation %u, %u segments, %d planes: at %u, %u there "
+                           "is %x, not %x",
+                           what, i, b.width, b.height, b.style, b.orientation, b.segments, b.planes, x, y, made[at],
+                           expected[at]);
+                }
+        }
+        EXPECT(false, "%s: a value between blocks was written", what);
+    }
+
+    std::vector<DecoderBlock> blocks_;
+    std::vector<DecoderSegment> segments_;
+    std::vector<uint8_t> bytes_;
+    size_t samples_ = 0;
+    DecoderLimits limits_;
+};
+
+bool is_small(const CodeBlock &b) { return decoder_words(b.width, b.height) <= kMqDecodeWords; }
+
+// All styles, cut at any pass.
+START_TEST(mq_blocks) {
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (const bool small : {true, false}) {
+        Batch batch;
+        for (uint32_t style = 0; style < kStyles; style++)
+            for (int repeat = 0; repeat < 3; repeat++) {
+                const Coded coded = code_mq(random, style, random.one_in(3));
+                if (small && !is_small(coded.block)) continue;
+                for (int i = 0; i < 2; i++) {
+                    const int passes = i ? random.between(0, coded.passes) : coded.passes;
+                    batch.add(random, coded.block, style, coded.planes, segments_of(coded, style, passes), coded.bytes);
+                }
+            }
+        batch.check(device, false, small ? "styles, up to 32x32" : "styles");
+    }
+}
+END_TEST
+
+// Every pass that a block can end behind.
+START_TEST(mq_passes) {
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 50);
+    Batch batch;
+    for (const uint32_t style : {0u, +kBypass, kBypass | kTermAll | kSegmentationSymbols}) {
+        Coded coded = code_mq(random, style, false);
+        while (coded.passes < 12) coded = code_mq(random, style, false);
+        for (int passes = 0; passes <= coded.passes; passes++)
+            batch.add(random, coded.block, style, coded.planes, segments_of(coded, style, passes), coded.bytes);
+    }
+    batch.check(device, false, "passes");
+}
+END_TEST
+
+// Segments of anything, and codewords with errors.
+START_TEST(damaged_mq_blocks) {
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 99);
+    Batch batch;
+    for (int repeat = 0; repeat < 200; repeat++) {
+        const uint32_t style = random.below(kStyles);
+        if (repeat % 2) {
+            Coded coded = code_mq(random, style, false);
+            if (coded.bytes.empty()) continue;
+            for (int i = random.between(1, 4); i > 0; i--)
+                coded.bytes[random.below(static_cast<uint32_t>(coded.bytes.size()))] =
+                    static_cast<uint8_t>(random.one_in(3) ? 0xFF : random.word());
+            batch.add(random, coded.block, style, coded.planes + random.between(-1, 1),
+                      segments_of(coded, style, coded.passes), coded.bytes);
+            continue;
+        }
+        const CodeBlock b = random_block(random, 1);
+        std::vector<CodewordSegment> segments(random.below(6));
+        std::vector<uint8_t> bytes;
+        for (CodewordSegment &segment : segments) {
+            segment = {1 + random.below(style & kTermAll ? 2 : 12), random.one_in(4) ? 0 : random.below(60)};
+            for (uint32_t i = 0; i < segment.bytes; i++)
+                bytes.push_back(random.one_in(8) ? 0xFF : static_cast<uint8_t>(random.word()));
+        }
+        batch.add(random, b, style, random.between(-1, kMaxDecodedPlanes + 2), segments, bytes);
+    }
+    batch.check(device, false, "damaged");
+}
+END_TEST
+
+// ---- Times
+
+// Coefficients as a lossless photograph has them: a level of the wavelet transform for each of several block sizes of
+// magnitudes. Laplacian, with neighbours that are alike.
+std::vector<uint32_t> photographic(Random &random, const CodeBlock &b, double scale) {
+    std::vector<uint32_t> coefficients(size_t{b.width} * b.height);
+    const auto uniform = [&] { return (random.word() + 1.0) / 4294967297.0; };
+    std::vector<double> cells;
+    for (size_t i = 0; i < coefficients.size(); i++) {
+        const size_t x = i % b.width, y = i / b.width, cell = y / 8 * ((b.width + 7u) / 8) + x / 8;
+        while (cells.size() <= cell) cells.push_back(scale * std::exp(2 * (uniform() - 0.5)));
+        const double magnitude = -cells[cell] * std::log(uniform());
+        const uint32_t whole = static_cast<uint32_t>(std::min(magnitude, 1000.0));
+        if (whole) coefficients[i] = whole | (random.one_in(2) ? kSignBit : 0);
+    }
+    return coefficients;
+}
+
+// Blocks of a lossless frame of 3840x2160 RGB: three bits a sample.
+void add_photograph(Batch &batch, Random &random, bool ht, size_t samples, int size) {
+    struct One {
+        CodeBlock block;
+        std::vector<CodewordSegment> segments;
+        std::vector<uint8_t> bytes;
+        int planes;
+    };
+    std::vector<One> kinds;
+    for (int i = 0; i < 48; i++) {
+        CodeBlock b{};
+        b.width = b.height = static_cast<uint16_t>(size);
+        b.stride = b.width;
+        b.orientation = static_cast<uint8_t>(1 + i % 3);
+        b.planes = 11;
+        b.reversible = true;
+        const std::vector<uint32_t> coefficients = photographic(random, b, 0.8 * std::exp2((i % 7 - 2) * 0.6));
+        One one{b, {}, {}, 1};
+        if (ht) {
+            one.bytes = code_ht(b, coefficients);
+            one.segments = {{1, static_cast<uint32_t>(one.bytes.size())}};
+        } else {
+            const Coded coded = code_mq(b, coefficients, 0, false);
+            one = {b, segments_of(coded, 0, coded.passes), coded.bytes, coded.planes};
+        }
+        kinds.push_back(one);
+    }
+    for (size_t i = 0; batch.samples() < samples; i++) {
+        const One &one = kinds[i % kinds.size()];
+        batch.add(random, one.block, ht ? kHt : 0, one.planes, one.segments, one.bytes);
+    }
+}
+
+START_TEST(photographs) {
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    Random random(7);
+    const size_t samples = benched_on_gpu(device) ? size_t{3} * 3840 * 2160 : size_t{3} * 64 * 64;
+    for (const bool ht : {false})
+        for (const int size : {32, 64}) {
+            Batch batch;
+            add_photograph(batch, random, ht, samples, size);
+            batch.check(device, ht, format_string("%s, photograph, %dx%d", ht ? "HT" : "MQ", size, size).c_str());
+        }
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
+    Suite *suite = suite_create("j2k_block_decoders");
+    const int devices = static_cast<int>(device_specs.size());
+    TCase *mq = add_case(suite, "mq");
+    tcase_add_loop_test(mq, mq_blocks, 0, devices);
+    tcase_add_loop_test(mq, mq_passes, 0, devices);
+    tcase_add_loop_test(mq, damaged_mq_blocks, 0, devices);
+    TCase *times = add_case(suite, "photographs");
+    tcase_add_loop_test(times, photographs, 0, devices);
+    return run_suite(suite);
+}
