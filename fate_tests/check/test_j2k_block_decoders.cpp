@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../../cuda_kernels/j2k/t1/block_decoder.h"
+#include "../../cuda_kernels/j2k/t1/mq_decode_params.h"
 #include "coded_blocks.h"
 
 using namespace cudaenc;
@@ -38,8 +39,8 @@ class Batch {
         }
         samples_ = block.coefficients + size_t{block.stride} * block.height;
         blocks_.push_back(block);
-        limits_.mq_words = std::max(limits_.mq_words, decoder_words(b.width, b.height));
-        limits_.ht_quads = std::max(limits_.ht_quads, decoder_quads(b.width, b.height));
+        limits_.words = std::max(limits_.words, decoder_words(b.width, b.height));
+        limits_.quads = std::max(limits_.quads, decoder_quads(b.width, b.height));
     }
     size_t samples() const { return samples_; }
 
@@ -78,14 +79,15 @@ class Batch {
         bytes.resize((bytes.size() + 3) / 4 * 4 + 4);
         const uint32_t count = static_cast<uint32_t>(ordered.size());
         DecoderLimits limits = limits_;
-        (ht ? limits.ht_blocks : limits.mq_blocks) = count + 3;
-        limits.mq_planes = kMaxDecodedPlanes;
+        limits.blocks = count + 3;
+        limits.planes = kMaxDecodedPlanes;
         const Guarded<uint8_t> device_bytes(device, bytes);
         const Guarded<DecoderSegment> device_segments(device, segments_);
         const Guarded<DecoderBlock> device_blocks(device, ordered);
         const Guarded<uint32_t> device_count(device, std::vector<uint32_t>{count});
         const Guarded<uint32_t> coefficients(device, samples_);
-        const BlockDecoder decoder(device, limits);
+        const MqBlockDecoder mq(device, limits);
+        const HtBlockDecoder ht_decoder(device, limits);
         bench(
             what, device, static_cast<double>(samples_), "samples",
             [&] {
@@ -97,9 +99,9 @@ class Batch {
                                         .coefficients = coefficients.data(),
                                         .damaged = damaged.data()};
                 if (ht)
-                    decoder.decode_ht(nullptr, coded);
+                    ht_decoder.decode(nullptr, coded);
                 else
-                    decoder.decode_mq(nullptr, coded);
+                    mq.decode(nullptr, coded);
                 device->synchronize(Device::Stream{});
                 EXPECT_EQ(damaged.read("damaged")[0], expected_damage);
             },

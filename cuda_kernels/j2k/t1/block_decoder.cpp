@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../../device_pipeline.h"
+#include "mq_decode_params.h"
 
 namespace cudaenc::j2k {
 
@@ -41,46 +42,31 @@ void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegm
     for (size_t i = 0; i < before.size(); i++) blocks[begins[classes[i]]++] = before[i];
 }
 
-BlockDecoder::BlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits)
+MqBlockDecoder::MqBlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits)
     : device_(std::move(device)),
       limits_(limits),
-      mq_lanes_(choose_mq_lanes(limits.mq_blocks, limits.mq_words, device_->multiprocessors())) {
+      lanes_(choose_mq_lanes(limits.blocks, limits.words, device_->multiprocessors())),
+      tables_(device_, 1),
+      planes_(device_, blocks_for(limits.blocks, static_cast<uint64_t>(lanes_)) *
+                           mq_planes_words(lanes_, limits.words, limits.planes)) {
+    const MqDecodeTables tables{};
     Stream setup(device_);
-    const MqDecodeTables mq_tables{};
-    if (limits.mq_blocks) {
-        mq_tables_ = {device_, 1};
-        device_->upload(setup, mq_tables_.data(), &mq_tables, sizeof mq_tables);
-        mq_planes_ = {device_, blocks_for(limits.mq_blocks, static_cast<uint64_t>(mq_lanes_)) *
-                                   mq_planes_words(mq_lanes_, limits.mq_words, limits.mq_planes)};
-    }
-    if (limits.ht_blocks) {
-        ht_tables_ = {device_, 1};
-        device_->upload(setup, ht_tables_.data(), &kHtDecodeTables, sizeof kHtDecodeTables);
-        ht_quads_ = {device_, size_t{limits.ht_blocks} * (1 + limits.ht_quads)};
-    }
+    device_->upload(setup, tables_.data(), &tables, sizeof tables);
     device_->synchronize(setup);
 }
 
-void BlockDecoder::decode_mq(Device::Stream stream, const CodedBlocks &coded) const {
+void MqBlockDecoder::decode(Device::Stream stream, const CodedBlocks &coded) const {
     const MqDecodeInput input{.coded = coded,
-                              .tables = mq_tables_.data(),
-                              .planes = mq_planes_.data(),
-                              .lanes = mq_lanes_,
-                              .most_words = limits_.mq_words,
-                              .most_planes = limits_.mq_planes};
-    const Grid grid{blocks_for(limits_.mq_blocks, static_cast<uint64_t>(mq_lanes_))};
-    if (limits_.mq_words <= kMqDecodeWords)
+                              .tables = tables_.data(),
+                              .planes = planes_.data(),
+                              .lanes = lanes_,
+                              .most_words = limits_.words,
+                              .most_planes = limits_.planes};
+    const Grid grid{blocks_for(limits_.blocks, static_cast<uint64_t>(lanes_))};
+    if (limits_.words <= kMqDecodeWords)
         device_->launch(stream, grid, kMqDecodeThreads, MqDecodeParams{input});
     else
         device_->launch(stream, grid, kMqDecodeThreads, MqDecodeLargeParams{input});
-}
-
-void BlockDecoder::decode_ht(Device::Stream stream, const CodedBlocks &coded) const {
-    const HtDecodeInput input{
-        .coded = coded, .tables = ht_tables_.data(), .quads = ht_quads_.data(), .most_quads = limits_.ht_quads};
-    device_->launch(stream, {blocks_for(limits_.ht_blocks, kHtVlcThreads)}, kHtVlcThreads, HtVlcParams{input});
-    device_->launch(stream, {blocks_for(limits_.ht_blocks, kHtSampleWarps)}, kHtSampleWarps * 32,
-                    HtSamplesParams{input});
 }
 
 }  // namespace cudaenc::j2k

@@ -9,33 +9,44 @@
 
 namespace cudaenc::j2k {
 
-// What a session's pictures have at most.
+struct MqDecodeTables;
+struct HtDecodeTables;
+
+// What a session's pictures have at most of blocks for a decoder; of each, words (decoder_words()), quads
+// (decoder_quads()) and bit-planes.
 struct DecoderLimits {
-    uint32_t mq_blocks = 0, ht_blocks = 0;
-    uint32_t mq_words = 0;  // decoder_words() of a block
-    int mq_planes = 0;      // of a block
-    uint32_t ht_quads = 0;  // decoder_quads() of a block
+    uint32_t blocks = 0, words = 0, quads = 0;
+    int planes = 0;
 };
 
 // The order in which kernels take blocks, so that the lanes of a warp end together: most bytes first.
 void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegment> segments);
 
-// Memory for one picture in flight, and the launches.
-class BlockDecoder {
+// Memory for one picture in flight, and the launches. Blocks are within the limits. What the kernels read is read when
+// they run, so that a graph may hold them: blocks, their number, segments, bytes.
+class MqBlockDecoder {
   public:
-    BlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits);
-    // Queue the kernels. The blocks are within the limits. What they read is read when they run, so that a graph may
-    // hold them: blocks, their number, segments, bytes.
-    void decode_mq(Device::Stream stream, const CodedBlocks &coded) const;
-    void decode_ht(Device::Stream stream, const CodedBlocks &coded) const;
+    MqBlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits);
+    void decode(Device::Stream stream, const CodedBlocks &coded) const;
 
   private:
     const std::shared_ptr<Device> device_;
     const DecoderLimits limits_;
-    const int mq_lanes_;
-    DeviceArray<MqDecodeTables> mq_tables_;
-    DeviceArray<HtDecodeTables> ht_tables_;
-    DeviceArray<uint32_t> mq_planes_, ht_quads_;
+    const int lanes_;
+    DeviceArray<MqDecodeTables> tables_;
+    DeviceArray<uint32_t> planes_;
+};
+
+class HtBlockDecoder {
+  public:
+    HtBlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits);
+    void decode(Device::Stream stream, const CodedBlocks &coded) const;
+
+  private:
+    const std::shared_ptr<Device> device_;
+    const DecoderLimits limits_;
+    DeviceArray<HtDecodeTables> tables_;
+    DeviceArray<uint32_t> quads_;
 };
 
 }  // namespace cudaenc::j2k

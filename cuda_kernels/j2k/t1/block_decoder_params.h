@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the kernels of the block decoders work on, and their parameters.
+// What the kernels of both block decoders work on.
 #pragma once
-#include "../../../common/j2k/t1/context_tables.h"
-#include "../../../common/j2k/t1/ht_decoder.h"
-#include "../../../common/j2k/t1/mq.h"
-#include "../../../common/kernel_name.h"
+#include <cstdint>
+
+#include "../../../common/hd.h"
 
 namespace cudaenc::j2k {
 
@@ -19,7 +18,7 @@ struct DecoderBlock {
     uint32_t stride;                   // coefficients from a row to the next
     uint32_t first_segment;            // of CodedBlocks::segments
     uint16_t segments, width, height;  // at most 4096 samples
-    uint8_t orientation, style;        // of code-blocks; of HT blocks with kHt or without
+    uint8_t orientation, style;        // of code-blocks
     int16_t planes;                    // M_b less the zero ones
     uint16_t reserved[3];
 };
@@ -37,51 +36,12 @@ struct CodedBlocks {
     uint32_t *damaged;       // is added to
 };
 
-// MQ decoding: a lane a block. Samples go by words: bit 4 x + y is row y of column x, 4 rows and 8 columns, in the
-// order of the scan (T.800 Figure D.1). Grid: ceil(blocks / lanes), of kMqDecodeThreads.
-constexpr int kMqDecodeThreads = 32;
-constexpr int kMqDecodeWords = 32, kMqDecodeMostWords = 256;  // of a block: 32 x 32, 4 x 1024
-constexpr int kMqDecodeLanes = 32, kMqDecodeLargeLanes = 16;  // that are there for one
+// Words of 8 x 4 samples, and quads.
 CUDAENC_HD constexpr uint32_t decoder_words(uint32_t width, uint32_t height) {
     return (width + 7) / 8 * ((height + 3) / 4);
 }
-struct MqDecodeTables {
-    ContextTables contexts;
-    MqTable rows;
-};
-struct MqDecodeInput {
-    CodedBlocks coded;
-    const MqDecodeTables *tables;
-    uint32_t *planes;  // [warp][mq_planes_words()]
-    int32_t lanes;     // of a warp that take a block
-    uint32_t most_words;
-    int32_t most_planes;  // of a block; others count as damaged
-};
-using MqDecodeParams = KernelOf<MqDecodeInput, "j2k/t1/mq_decode", "j2k_t1_mq_decode">;
-using MqDecodeLargeParams = KernelOf<MqDecodeInput, "j2k/t1/mq_decode", "j2k_t1_mq_decode_large">;
-// Of each lane's words: what is visited, what is refined, and the bit-planes.
-CUDAENC_HD constexpr uint64_t mq_planes_words(int lanes, uint32_t most_words, int most_planes) {
-    return static_cast<uint64_t>(lanes) * most_words * static_cast<uint32_t>(most_planes + 2);
-}
-
 CUDAENC_HD constexpr uint32_t decoder_quads(uint32_t width, uint32_t height) {
     return (width + 1) / 2 * ((height + 1) / 2);
 }
-// HT decoding, MEL and VLC: a lane a block. Leaves a word a quad, see HtQuad. Grid: ceil(blocks / kHtVlcThreads).
-constexpr int kHtVlcThreads = 32;
-struct HtDecodeInput {
-    CodedBlocks coded;
-    const HtDecodeTables *tables;
-    uint32_t *quads;  // [block][1 + most_quads]: whether the block is whole, then its quads, row by row
-    uint32_t most_quads;
-};
-struct HtVlcParams : HtDecodeInput {
-    static constexpr KernelName kernel{"j2k/t1/ht_decode", "j2k_t1_ht_vlc"};
-};
-// MagSgn and the refinement passes: a warp a block, a lane a quad. Grid: ceil(blocks / kHtSampleWarps).
-constexpr int kHtSampleWarps = 4;
-struct HtSamplesParams : HtDecodeInput {
-    static constexpr KernelName kernel{"j2k/t1/ht_decode", "j2k_t1_ht_samples"};
-};
 
 }  // namespace cudaenc::j2k

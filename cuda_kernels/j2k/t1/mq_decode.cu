@@ -5,8 +5,8 @@
 #include "../../../common/j2k/t1/block_decoder.h"
 #include "../../../common/j2k/t1/mq_decoder.h"
 #include "../../device.cuh"
-#include "block_decoder_params.h"
 #include "codeword_words.cuh"
+#include "mq_decode_params.h"
 
 namespace cudaenc::j2k {
 
@@ -102,11 +102,11 @@ struct MqTables {
 
 // kLanes: columns of the arrays of state.
 template <int kLanes>
-class MqBlockDecoder {
+class MqLane {
   public:
     // contexts, significant, negative: the lane's columns.
-    DEVICE_MEMBER MqBlockDecoder(const MqDecodeInput &p, const DecoderBlock &block, const MqTables &tables,
-                                 MqState *contexts, uint32_t *significant, uint32_t *negative, uint32_t *planes)
+    DEVICE_MEMBER MqLane(const MqDecodeInput &p, const DecoderBlock &block, const MqTables &tables, MqState *contexts,
+                         uint32_t *significant, uint32_t *negative, uint32_t *planes)
         : p_(p),
           b_(block),
           tables_(tables),
@@ -404,8 +404,8 @@ DEVICE void decode_blocks(const MqDecodeInput &p) {
     if (lane >= p.lanes || index >= count) return;
     uint32_t *const planes = p.planes + warp * mq_planes_words(p.lanes, p.most_words, p.most_planes) + lane;
     const MqTables tables{rows, zero_coding, sign};
-    MqBlockDecoder<kLanes> block(p, p.coded.blocks[index], tables, &contexts[lane], &significant[lane], &negative[lane],
-                                 planes);
+    MqLane<kLanes> block(p, p.coded.blocks[index], tables, &contexts[lane], &significant[lane], &negative[lane],
+                         planes);
     if (!block.run()) atomic_add(p.coded.damaged, 1u);
 }
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// MQ decoding on a device: its parameters.
+#pragma once
+#include "../../../common/j2k/t1/context_tables.h"
+#include "../../../common/j2k/t1/mq.h"
+#include "../../../common/kernel_name.h"
+#include "block_decoder_params.h"
+
+namespace cudaenc::j2k {
+
+// MQ decoding: a lane a block. Samples go by words: bit 4 x + y is row y of column x, 4 rows and 8 columns, in the
+// order of the scan (T.800 Figure D.1). Grid: ceil(blocks / lanes), of kMqDecodeThreads.
+constexpr int kMqDecodeThreads = 32;
+constexpr int kMqDecodeWords = 32, kMqDecodeMostWords = 256;  // of a block: 32 x 32, 4 x 1024
+constexpr int kMqDecodeLanes = 32, kMqDecodeLargeLanes = 16;  // that are there for one
+struct MqDecodeTables {
+    ContextTables contexts;
+    MqTable rows;
+};
+struct MqDecodeInput {
+    CodedBlocks coded;
+    const MqDecodeTables *tables;
+    uint32_t *planes;  // [warp][mq_planes_words()]
+    int32_t lanes;     // of a warp that take a block
+    uint32_t most_words;
+    int32_t most_planes;  // of a block; others count as damaged
+};
+using MqDecodeParams = KernelOf<MqDecodeInput, "j2k/t1/mq_decode", "j2k_t1_mq_decode">;
+using MqDecodeLargeParams = KernelOf<MqDecodeInput, "j2k/t1/mq_decode", "j2k_t1_mq_decode_large">;
+// Of each lane's words: what is visited, what is refined, and the bit-planes.
+CUDAENC_HD constexpr uint64_t mq_planes_words(int lanes, uint32_t most_words, int most_planes) {
+    return static_cast<uint64_t>(lanes) * most_words * static_cast<uint32_t>(most_planes + 2);
+}
+
+}  // namespace cudaenc::j2k
