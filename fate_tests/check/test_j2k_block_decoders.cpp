@@ -202,6 +202,82 @@ START_TEST(damaged_mq_blocks) {
 }
 END_TEST
 
+// ---- HT
+
+// Whole blocks; blocks with refinement passes and placeholder passes; blocks without a byte.
+START_TEST(ht_blocks) {
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 200);
+    Batch batch;
+    for (int repeat = 0; repeat < 150; repeat++) {
+        const CodeBlock b = random_block(random, random.between(1, kMaxDecodedPlanes - 1));
+        const std::vector<uint32_t> coefficients = random_coefficients(random, b);
+        std::vector<CodewordSegment> segments;
+        std::vector<uint8_t> bytes;
+        const auto put = [&](uint32_t passes, const std::vector<uint8_t> &more) {
+            segments.push_back({passes, static_cast<uint32_t>(more.size())});
+            bytes.insert(bytes.end(), more.begin(), more.end());
+        };
+        if (random.one_in(2)) {
+            put(1, code_ht(b, coefficients));
+            batch.add(random, b, kHt, 1, segments, bytes);
+            continue;
+        }
+        std::vector<uint32_t> upper = coefficients;
+        for (uint32_t &c : upper) c = magnitude(c) > 1 ? (c & kSignBit) | magnitude(c) >> 1 : 0;
+        const uint32_t style = kHt | (random.one_in(2) ? +kVerticallyCausal : 0), placeholders = random.below(3);
+        const uint32_t passes = random.one_in(3) ? 1 : 2;
+        put(1 + 3 * placeholders, code_ht(b, upper));
+        put(passes, refine(b, coefficients, style, passes == 2).bytes);
+        batch.add(random, b, style, 2 + static_cast<int>(placeholders), segments, bytes);
+    }
+    batch.check(device, true, "HT");
+}
+END_TEST
+
+// A cleanup pass behind another one takes its place. Refinement passes of anything, or without a plane below.
+START_TEST(ht_sets) {
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 300);
+    Batch batch;
+    for (int repeat = 0; repeat < 100; repeat++) {
+        const CodeBlock b = random_block(random, random.between(1, 8));
+        std::vector<CodewordSegment> segments;
+        std::vector<uint8_t> bytes;
+        const int sets = random.between(1, 3);
+        for (int set = 0; set < sets; set++) {
+            const std::vector<uint8_t> cleanup = code_ht(b, random_coefficients(random, b));
+            segments.push_back({1, static_cast<uint32_t>(cleanup.size())});
+            bytes.insert(bytes.end(), cleanup.begin(), cleanup.end());
+            if (set == sets - 1 && random.one_in(3)) break;
+            segments.push_back({2, random.below(200)});
+            for (uint32_t i = 0; i < segments.back().bytes; i++)
+                bytes.push_back(random.one_in(8) ? 0xFF : static_cast<uint8_t>(random.word()));
+        }
+        batch.add(random, b, kHt, sets + random.between(-1, 1), segments, bytes);
+    }
+    batch.check(device, true, "HT, sets");
+}
+END_TEST
+
+START_TEST(damaged_ht_blocks) {
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 400);
+    Batch batch;
+    for (int repeat = 0; repeat < 300; repeat++) {
+        const CodeBlock b = random_block(random, random.between(1, random.one_in(2) ? 12 : kMaxDecodedPlanes));
+        std::vector<uint8_t> bytes = code_ht(b, random_coefficients(random, b));
+        if (bytes.size() < 3) continue;
+        for (int i = random.between(1, 3); i > 0; i--)
+            bytes[random.below(static_cast<uint32_t>(bytes.size()))] =
+                random.one_in(3) ? 0xFF : static_cast<uint8_t>(random.word());
+        if (random.one_in(4)) bytes.resize(static_cast<size_t>(random.between(0, static_cast<int>(bytes.size()))));
+        batch.add(random, b, kHt, random.between(1, 3), {{1, static_cast<uint32_t>(bytes.size())}}, bytes);
+    }
+    batch.check(device, true, "HT, damaged");
+}
+END_TEST
+
 // ---- Times
 
 // Coefficients as a lossless photograph has them: a level of the wavelet transform for each of several block sizes of
@@ -257,7 +333,7 @@ START_TEST(photographs) {
     const std::shared_ptr<Device> device = open_test_device(_i);
     Random random(7);
     const size_t samples = benched_on_gpu(device) ? size_t{3} * 3840 * 2160 : size_t{3} * 64 * 64;
-    for (const bool ht : {false})
+    for (const bool ht : {false, true})
         for (const int size : {32, 64}) {
             Batch batch;
             add_photograph(batch, random, ht, samples, size);
@@ -276,6 +352,10 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(mq, mq_blocks, 0, devices);
     tcase_add_loop_test(mq, mq_passes, 0, devices);
     tcase_add_loop_test(mq, damaged_mq_blocks, 0, devices);
+    TCase *ht = add_case(suite, "ht");
+    tcase_add_loop_test(ht, ht_blocks, 0, devices);
+    tcase_add_loop_test(ht, ht_sets, 0, devices);
+    tcase_add_loop_test(ht, damaged_ht_blocks, 0, devices);
     TCase *times = add_case(suite, "photographs");
     tcase_add_loop_test(times, photographs, 0, devices);
     return run_suite(suite);

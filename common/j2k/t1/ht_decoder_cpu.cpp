@@ -13,44 +13,20 @@ namespace cudaenc::j2k {
 
 namespace {
 
-// The passes of a block that count: a cleanup pass, and those that refine it.
-struct HtSet {
-    std::span<const uint8_t> cleanup, refinement;
-    int plane = 0;  // the lowest of the cleanup pass
-    uint32_t refinement_passes = 0;
-};
-
-// A cleanup pass has all that those before it have. Placeholder passes come before and have no bytes (T.814 B.3).
-HtSet last_set(const BlockToDecode &b) {
-    HtSet set;
-    uint32_t pass = 0;
-    const uint8_t *at = b.bytes;
-    for (const CodewordSegment &segment : b.segments) {
-        const std::span<const uint8_t> bytes(at, segment.bytes);
-        if (pass % 3 == 0 && segment.bytes) {
-            const uint32_t placeholders = (segment.passes - 1) / 3;
-            set = {bytes, {}, b.planes - 1 - static_cast<int>(pass / 3 + placeholders), 0};
-        } else if (pass % 3) {
-            set.refinement = bytes;
-            set.refinement_passes = segment.passes;
-        }
-        pass += segment.passes;
-        at += segment.bytes;
-    }
-    return set;
-}
+HtBytes bytes_of(std::span<const uint8_t> bytes) { return {bytes.data(), bytes.size()}; }
 
 class Cleanup {
   public:
-    Cleanup(const BlockToDecode &b, const HtSet &set, const BlockSamples &to, uint32_t suffix)
+    // suffix: bytes of MEL and VLC.
+    Cleanup(const BlockToDecode &b, std::span<const uint8_t> bytes, uint32_t suffix, int plane, const BlockSamples &to)
         : b_(b),
-          plane_(set.plane),
+          plane_(plane),
           to_(to),
           columns_((b.width + 1) / 2),
-          magsgn_(set.cleanup.first(set.cleanup.size() - suffix), 0xFF),
-          mel_(set.cleanup.subspan(set.cleanup.size() - suffix, suffix - 1)),
-          vlc_(set.cleanup.subspan(set.cleanup.size() - suffix, suffix - 2), 0) {
-        vlc_.begin_with_nibble(set.cleanup[set.cleanup.size() - 2]);
+          magsgn_(bytes_of(bytes.first(bytes.size() - suffix)), 0xFF),
+          mel_(bytes_of(bytes.subspan(bytes.size() - suffix, suffix - 1))),
+          vlc_(bytes_of(bytes.subspan(bytes.size() - suffix, suffix - 2)), 0) {
+        vlc_.begin_with_nibble(bytes[bytes.size() - 2]);
     }
     bool decode() {
         states_[0].fill(0);
@@ -71,11 +47,11 @@ class Cleanup {
             vlc_.fill();
             HtDecoded quad[2]{};
             const bool second = x + 1 < columns_;
-            if (!read_codeword<FirstRow>(above, now, x, quad[0])) return false;
+            if (!read_quad<FirstRow>(above, now, x, quad[0])) return false;
             now[x] = quad[0].rho;  // for the context of the second one
-            if (second && !read_codeword<FirstRow>(above, now, x + 1, quad[1])) return false;
+            if (second && !read_quad<FirstRow>(above, now, x + 1, quad[1])) return false;
             int u[2];
-            if (!read_u<FirstRow>(quad, u)) return false;
+            if (!read_u<FirstRow>(quad, mel_, vlc_, u)) return false;
             if (!decode_quad(x, y, above, now, quad[0], u[0])) return false;
             if (second && !decode_quad(x + 1, y, above, now, quad[1], u[1])) return false;
         }
@@ -87,34 +63,9 @@ class Cleanup {
     }
 
     template <bool FirstRow>
-    bool read_codeword(const uint32_t *above, const uint32_t *now, int x, HtDecoded &quad) {
+    bool read_quad(const uint32_t *above, const uint32_t *now, int x, HtDecoded &quad) {
         const uint32_t context = quad_context(FirstRow, neighbours(above, now, x));
-        if (!context && !mel_.event()) return true;
-        quad = kHtDecodeTables.entries[FirstRow ? 0 : 1][context][vlc_.peek() & 127];
-        vlc_.skip(quad.length);
-        return quad.length != 0;
-    }
-
-    // 7.3.6
-    template <bool FirstRow>
-    bool read_u(const HtDecoded (&quad)[2], int (&u)[2]) {
-        const bool both = quad[0].u_off && quad[1].u_off;
-        const bool both_large = FirstRow && both && mel_.event();
-        HtPrefix prefix[2]{};
-        if (quad[0].u_off) prefix[0] = read_u_pfx(vlc_);
-        if (FirstRow && both && !both_large && prefix[0].u > 2) {
-            u[1] = static_cast<int>(vlc_.get(1)) + 1;
-            return add_suffix(prefix[0], u[0]);
-        }
-        if (quad[1].u_off) prefix[1] = read_u_pfx(vlc_);
-        if (!add_suffix(prefix[0], u[0]) || !add_suffix(prefix[1], u[1])) return false;
-        if (both_large) u[0] += 2, u[1] += 2;
-        return true;
-    }
-    bool add_suffix(const HtPrefix &prefix, int &u) {
-        const int suffix = static_cast<int>(vlc_.get(prefix.suffix_bits));
-        u = prefix.u + suffix;
-        return suffix < 28;  // u_ext is of more bit-planes than there are here
+        return read_codeword(kHtDecodeTables.entries[FirstRow ? 0 : 1][context], context, mel_, vlc_, quad);
     }
 
     [[gnu::always_inline]] bool decode_quad(int x, int y, const uint32_t *above, uint32_t *now, const HtDecoded &quad,
@@ -126,17 +77,16 @@ class Cleanup {
             if (U > 32) return false;
             magsgn_.fill();
             const bool all = 4 * U <= kHtWindow;  // are in the window
-            uint64_t exceeding = 0;
+            bool exceeding = false;
             for (int i = 0; i < 4; i++) {
                 if (!all) magsgn_.fill();
                 const uint32_t has = 0u - (rho >> i & 1);  // all ones where it is significant
                 const int bits = (U - (quad.e_k >> i & 1)) & static_cast<int>(has);
-                const uint64_t value = magsgn_.get(bits) | uint64_t{static_cast<uint32_t>(quad.e_1 >> i & 1)} << bits;
-                const uint64_t magnitude = (value >> 1) + 1;
-                exceeding |= value >> 32 | magnitude >> (kMaxDecodedPlanes - plane_);
-                exponents[i] = static_cast<uint32_t>(bit_width(static_cast<uint32_t>(value) | 1)) & has;
-                sample[i] =
-                    (static_cast<uint32_t>(value) << 31 | static_cast<uint32_t>(magnitude << 1 | 1) << plane_) & has;
+                const HtDecodedSample decoded =
+                    ht_decoded_sample(magsgn_.get(bits), bits, static_cast<uint32_t>(quad.e_1 >> i & 1), plane_);
+                exceeding |= decoded.is_exceeding;
+                exponents[i] = decoded.exponent & has;
+                sample[i] = decoded.coefficient & has;
             }
             if (exceeding) return false;
         }
@@ -163,8 +113,9 @@ class Cleanup {
 // The significance propagation and the magnitude refinement of the plane below (7.4, 7.5).
 class Refinement {
   public:
-    Refinement(const BlockToDecode &b, const HtSet &set, const BlockSamples &to)
-        : b_(b), set_(set), to_(to), pitch_(static_cast<size_t>(b.width) + 2) {
+    // bytes: of its segment.
+    Refinement(const BlockToDecode &b, const HtSet &set, std::span<const uint8_t> bytes, const BlockSamples &to)
+        : b_(b), set_(set), bytes_(bytes_of(bytes)), to_(to), pitch_(static_cast<size_t>(b.width) + 2) {
         std::fill_n(significant_.begin(), pitch_ * (static_cast<size_t>(b.height) + 2), uint8_t{0});
         for (int y = 0; y < b.height; y++)
             for (int x = 0; x < b.width; x++) at(x, y) = sample(x, y) ? kByCleanup : 0;
@@ -177,7 +128,7 @@ class Refinement {
   private:
     // Four columns of a stripe at a time: significance, then signs.
     void propagate() {
-        HtForwards bits(set_.refinement, 0);
+        HtForwards bits(bytes_, 0);
         for (int y0 = 0; y0 < b_.height; y0 += 4)
             for (int x0 = 0; x0 < b_.width; x0 += 4) {
                 struct {
@@ -202,7 +153,7 @@ class Refinement {
         return row[-1] | row[1] | above[-1] | above[0] | above[1] | (causal ? 0 : below[-1] | below[0] | below[1]);
     }
     void refine() {
-        HtBackwards bits(set_.refinement, 0xFF);
+        HtBackwards bits(bytes_, 0xFF);
         for (int y0 = 0; y0 < b_.height; y0 += 4)
             for (int x = 0; x < b_.width; x++) {
                 bits.fill();
@@ -220,20 +171,25 @@ class Refinement {
 
     const BlockToDecode &b_;
     const HtSet &set_;
+    const HtBytes bytes_;
     const BlockSamples to_;
     const size_t pitch_;
     std::array<uint8_t, (1024 + 2) * (4 + 2) + 64> significant_;
 };
 
 bool decode_set(const BlockToDecode &b, const HtSet &set, const BlockSamples &to) {
-    const size_t size = set.cleanup.size();
-    if (size < 2 || set.plane < 0 || set.plane >= kMaxDecodedPlanes) return false;
-    const uint32_t suffix = uint32_t{set.cleanup[size - 1]} << 4 | (set.cleanup[size - 2] & 15);  // Scup, 7.1.1
-    if (suffix < 2 || suffix > size || suffix > 4079) return false;
-    if (!Cleanup(b, set, to, suffix).decode()) return false;
+    const auto bytes_of_segment = [&](int index) {
+        size_t at = 0;
+        for (const CodewordSegment &before : b.segments.first(static_cast<size_t>(index))) at += before.bytes;
+        return std::span(b.bytes + at, b.segments[static_cast<size_t>(index)].bytes);
+    };
+    const std::span<const uint8_t> bytes = bytes_of_segment(set.cleanup);
+    const uint32_t suffix = ht_suffix(bytes.data(), static_cast<uint32_t>(bytes.size()));
+    if (!suffix || set.plane < 0 || set.plane >= kMaxDecodedPlanes) return false;
+    if (!Cleanup(b, bytes, suffix, set.plane, to).decode()) return false;
     if (!set.refinement_passes) return true;
     if (!set.plane) return false;
-    Refinement(b, set, to).decode();
+    Refinement(b, set, bytes_of_segment(set.refinement), to).decode();
     return true;
 }
 
@@ -244,8 +200,8 @@ bool decode_ht_block(const BlockToDecode &block, const BlockSamples &to) {
         for (int y = 0; y < block.height; y++)
             std::fill_n(to.coefficients + static_cast<size_t>(y) * to.stride, block.width, 0u);
     };
-    const HtSet set = last_set(block);
-    if (set.cleanup.empty()) {
+    const HtSet set = last_set(block.segments.data(), static_cast<int>(block.segments.size()), block.planes);
+    if (set.cleanup < 0) {
         clear();
         return true;
     }
