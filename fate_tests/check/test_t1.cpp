@@ -967,7 +967,9 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
         geometry.band_codings.push_back(
             {.weight = random.between(-2 * kSlopeOctave, 2 * kSlopeOctave), .group = 0, .step = 0, .spare = 0});
     }
-    batch.rooms = place_rooms(batch.blocks, batch.coding);
+    const SymbolMemory symbols = style & kBypass || random.one_in(2) ? SymbolMemory::kRooms : SymbolMemory::kTwoPlanes;
+    batch.rooms =
+        symbols == SymbolMemory::kRooms ? place_rooms(batch.blocks, batch.coding) : place_codewords(batch.blocks);
     batch.codewords = batch.rooms.back();
     geometry.blocks = batch.blocks;
     // Where tier-1 stops follows from what all passes take.
@@ -1001,9 +1003,10 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     options.budget = device_budget.data();
     device->synchronize(Device::Stream{});
     const Stream stream(device), other(device);
-    CiboTier1 tier1(device, device_batch(batch, tiles_x, tiles_y));
+    CiboTier1 tier1(device, device_batch(batch, tiles_x, tiles_y), symbols);
     for (int repeat = 0; repeat < 2; repeat++)  // in memory as the last blocks left it
         tier1.queue(stream, other, d.buffers(), d.coefficients.data(), options);
+    EXPECT_EQ(tier1.overflowed(stream), 0);
     device->synchronize(static_cast<Device::Stream>(stream));
     const auto codewords_now = d.codewords.read("codewords"), planes_now = d.planes.read("planes"),
                passes_now = d.passes.read("passes");
@@ -1048,6 +1051,43 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     d.symbols.read("symbols");
     d.blocks.read("blocks");
 }
+
+// With symbols of two planes: blocks whose room is too small lack planes and are counted, and write nothing behind it.
+START_TEST(small_rooms_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 40);
+    Batch batch({});
+    batch.coding = {.style = 0, .truncatable = true};
+    constexpr size_t kBlocks = 9;
+    for (size_t i = 0; i < kBlocks; i++) batch.add(random, make_block(random, 32, 32, 9, 1), 9);
+    batch.coding.lossy = false;
+    const std::vector<uint64_t> rooms = place_codewords(batch.blocks);
+    batch.rooms = {0};
+    for (size_t i = 0; i < kBlocks; i++)
+        batch.rooms.push_back(batch.rooms.back() + (i % 2 ? 64 * i : rooms[i + 1] - rooms[i]));
+    batch.codewords = batch.rooms.back();
+    const DeviceBlocks d(device, batch);
+    const Stream stream(device), other(device);
+    device->synchronize(Device::Stream{});
+    CiboTier1 tier1(device, device_batch(batch, 1, 1), SymbolMemory::kTwoPlanes);
+    for (int repeat = 0; repeat < 2; repeat++) tier1.queue(stream, other, d.buffers(), d.coefficients.data(), {});
+    EXPECT_EQ(tier1.overflowed(stream), kBlocks / 2);
+    const auto passes = d.passes.read("passes");
+    const auto bytes = d.bytes.read("bytes");
+    const auto codewords = d.codewords.read("codewords");
+    for (size_t i = 0; i < kBlocks; i++) {
+        const Coded c = code(batch.content[i], batch.coding, batch.blocks[i].reversible);
+        if (i % 2) {
+            EXPECT(passes[i] < c.pass_bytes.size(), "block %zu: %d passes", i, passes[i]);
+            continue;
+        }
+        EXPECT(
+            passes[i] == c.pass_bytes.size() && bytes[i] == c.bytes.size() &&
+                std::equal(c.bytes.begin(), c.bytes.end(), codewords.begin() + static_cast<ptrdiff_t>(batch.rooms[i])),
+            "block %zu: %d passes, %u bytes", i, passes[i], bytes[i]);
+    }
+}
+END_TEST
 
 START_TEST(small_blocks_on_the_device) {
     const auto device = open_test_device(_i);
@@ -1320,6 +1360,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(host, blocks_on_the_cpu, 0, kKinds);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, small_blocks_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, small_rooms_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, styles_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, large_blocks_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, thirty_one_planes_on_the_device, 0, devices);

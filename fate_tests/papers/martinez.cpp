@@ -103,6 +103,25 @@ void measure_method(const PaperRun &run, const Case &c, const Clip &clip, const 
     std::fflush(stdout);
 }
 
+// What tier-1 of a frame holds, and the time of it. Returns whether all forms have the same bytes.
+bool measure_memory(const PaperRun &run, const Case &c) {
+    const CodedCase coded = code_case(c, Frames({run.pictures[0]}, c.format, 1, nullptr), 0);
+    Blocks blocks(run.device, coded.params, coded.geometry, coded.coefficients, 1);
+    const Blocks::Bytes bytes = blocks.tier1_bytes();
+    const double at_once = median_of(run.runs, [&] { return blocks.code_measured(8); }).median;
+    const Blocks::FirstFrame expected = blocks.first_frame();
+    const double by_planes = median_of(run.runs, [&] { return blocks.code_by_planes({}, 0); }).median;
+    size_t different = blocks.compare(expected, blocks.first_frame());
+    const double two_planes = median_of(run.runs, [&] { return blocks.code_by_two_planes({}); }).median;
+    different += blocks.compare(expected, blocks.first_frame(true));
+    const auto mib = [](uint64_t size) { return static_cast<double>(size) / (1 << 20); };
+    std::printf("| %s | %s | %.1f, %.3f | %.1f, %.3f | %.1f, %.3f |%s\n", c.text().c_str(),
+                run.pictures[0].name.c_str(), mib(bytes.at_once), at_once, mib(bytes.by_planes), by_planes,
+                mib(bytes.of_two_planes), two_planes, different ? " BLOCKS DIFFER" : "");
+    std::fflush(stdout);
+    return !different;
+}
+
 }  // namespace
 
 bool measure_martinez(const PaperRun &run) {
@@ -122,7 +141,17 @@ bool measure_martinez(const PaperRun &run) {
         for (const Method &method : kMethods)
             measure_method(run, c, clip, host, static_cast<size_t>(rate * pixels / 8), method, pcrd);
     }
-    return true;
+    std::printf(
+        "\nMartinez-del-Amor 2017, memory: MiB of GPU memory that tier-1 of a frame holds, coefficients excepted, and "
+        "ms: all planes at once; by planes (CIBO) with symbols of all; and of two planes, the active ones\n\n");
+    std::printf("| case | picture | all at once | CIBO | CIBO, two planes |\n|---|---|---|---|---|\n");
+    bool good = true;
+    for (const char *name : {"hd-lossless", "hd-lossy"}) {
+        Case k = choose_cases(name)[0];
+        if (run.small) k.format.width = 100, k.format.height = 72;
+        good &= measure_memory(run, k);
+    }
+    return good;
 }
 
 }  // namespace cudaenc::bench

@@ -77,9 +77,12 @@ std::vector<uint32_t> make_coefficients(const Params &p, const EncoderGeometry &
 
 // The blocks of several frames, with rooms for one coding, and what tier-1 makes of them.
 struct Coded {
-    Coded(const std::shared_ptr<Device> &device, Device::Stream stream, std::vector<CodeBlock> all,
+    Coded(const std::shared_ptr<Device> &device, Device::Stream stream, const std::vector<CodeBlock> &all,
           const Tier1Batch &batch)
-        : rooms(place_rooms(all, batch.coding)),
+        : Coded(device, stream, all, batch, place_rooms(all, batch.coding)) {}
+    Coded(const std::shared_ptr<Device> &device, Device::Stream stream, const std::vector<CodeBlock> &all,
+          const Tier1Batch &batch, std::vector<uint64_t> places)
+        : rooms(std::move(places)),
           device_rooms(upload_table(device, stream, rooms)),
           blocks(upload_table(device, stream, all)),
           memory(device, batch, {device_rooms.data(), rooms.back()}) {
@@ -166,25 +169,47 @@ class Blocks {
             [&] { planes_->queue(stream_, other_stream_, measured_->buffers(), coefficients_.data(), options); });
     }
 
-    // What rate control's kernels left of the first frame.
+    // ... with symbols of two planes, as the paper has them. Throws Error where a room is too small.
+    double code_by_two_planes(CiboTier1::Options options) {
+        prepare_planes();
+        const double ms = run_as_graph(
+            [&] { two_planes_->queue(stream_, other_stream_, alone_->buffers(), coefficients_.data(), options); });
+        if (const uint32_t blocks = two_planes_->overflowed(stream_))
+            throw Error(CUDAENC_ERR_INTERNAL, format_string("rooms of %u code-blocks are too small", blocks));
+        return ms;
+    }
+
+    // What rate control's kernels left of the first frame; with symbols of two planes, what those did.
     struct FirstFrame {
+        std::vector<uint64_t> rooms;
         std::vector<uint8_t> codewords, passes;
         std::vector<uint32_t> bytes;
     };
-    FirstFrame first_frame() {
+    FirstFrame first_frame(bool of_two_planes = false) {
         const size_t blocks = g_.blocks.size();
-        const Tier1Memory &m = measured_->memory;
-        return {download(m.codewords, 0, measured_->rooms.back() / (count() / blocks)), download(m.passes, 0, blocks),
+        const Coded &coded = of_two_planes ? *alone_ : *measured_;
+        const Tier1Memory &m = coded.memory;
+        return {coded.rooms, download(m.codewords, 0, coded.rooms[blocks]), download(m.passes, 0, blocks),
                 download(m.bytes, 0, blocks)};
     }
     // Blocks that differ.
     size_t compare(const FirstFrame &a, const FirstFrame &b) {
-        const auto &rooms = measured_->rooms;
         size_t different = 0;
         for (size_t i = 0; i < g_.blocks.size(); i++)
             different += a.bytes[i] != b.bytes[i] || a.passes[i] != b.passes[i] ||
-                         std::memcmp(&a.codewords[rooms[i]], &b.codewords[rooms[i]], a.bytes[i]);
+                         std::memcmp(&a.codewords[a.rooms[i]], &b.codewords[b.rooms[i]], a.bytes[i]);
         return different;
+    }
+
+    // Bytes on the device of tier-1 with a target, coefficients excepted: all planes at once; by planes, with symbols
+    // of all in rooms, and of two.
+    struct Bytes {
+        uint64_t at_once, by_planes, of_two_planes;
+    };
+    Bytes tier1_bytes() {
+        prepare_planes();
+        const uint64_t at_once = bytes_of(measured_->memory);
+        return {at_once, at_once + planes_->bytes(), bytes_of(alone_->memory) + two_planes_->bytes()};
     }
     // Passes of all blocks.
     uint64_t passes() {
@@ -289,7 +314,19 @@ class Blocks {
         budget_ = DeviceArray<uint64_t>(device_, 1);
         bands_ = upload_table(device_, stream_, g_.band_codings);
         planes_ = std::make_unique<CiboTier1>(device_, batch(coding));
+        if (!(p_.style & kBypass)) {
+            alone_ = std::make_unique<Coded>(device_, stream_, all_, batch(coding), place_codewords(all_));
+            two_planes_ = std::make_unique<CiboTier1>(device_, batch(coding), SymbolMemory::kTwoPlanes);
+        }
         device_->synchronize(stream_);
+    }
+    static uint64_t bytes_of(const Tier1Memory &m) {
+        uint64_t sum = m.reductions.bytes() + m.pass_coders.bytes() + m.work.bytes();
+        for (const auto *bytes : {&m.codewords, &m.planes, &m.passes, &m.always_included}) sum += bytes->bytes();
+        for (const auto *words : {&m.symbols, &m.bytes, &m.pass_ends, &m.pass_bytes, &m.terminations,
+                                  &m.estimated_bytes, &m.segment_begins, &m.order})
+            sum += words->bytes();
+        return sum;
     }
     template <class Work>
     double run_as_graph(const Work &work) {
@@ -359,8 +396,8 @@ class Blocks {
     DeviceArray<uint8_t> bits_;
     DeviceArray<BandCoding> bands_;
     DeviceArray<uint64_t> budget_;
-    std::unique_ptr<Coded> measured_;
-    std::unique_ptr<CiboTier1> planes_;
+    std::unique_ptr<Coded> measured_, alone_;
+    std::unique_ptr<CiboTier1> planes_, two_planes_;
     std::unique_ptr<Event> events_[3];
 };
 

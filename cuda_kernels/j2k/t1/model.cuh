@@ -430,23 +430,28 @@ struct PassModeller {
     }
 };
 
-// A block's passes [first, last), by lanes that each have a column. valid, negative: see PassModeller; segments: of raw
-// passes; writes: one thread of the block.
-template <StyleVariant kStyle, class Policy, class Tile, class Segments>
-DEVICE Modelled model_passes(const Tier1Buffers &t1, uint32_t index, const CodeBlock &block, const Tile &tile,
-                             uint32_t valid, uint32_t negative, int planes, uint32_t style, Segments &segments,
-                             Policy &policy, bool writes, int first, int last, BlockState &state) {
-    const BlockCoding coding{style, Policy::kMeasures};
+// Where a block's symbols lie in its room.
+template <StyleVariant kStyle, class Policy>
+DEVICE uint8_t *symbols_in_room(const Tier1Buffers &t1, uint32_t index, const CodeBlock &block, uint32_t style) {
     uint8_t *room = t1.coded.room(index);
+    const bool aligned = kStyle != StyleVariant::kNone || Policy::kMeasures;
+    return aligned ? room + room_layout(block, BlockCoding{style, Policy::kMeasures}).symbols : room;
+}
+
+// A block's passes [first, last), by lanes that each have a column. symbols: their place; valid, negative: see
+// PassModeller; segments: of raw passes; writes: one thread of the block.
+template <StyleVariant kStyle, class Policy, class Tile, class Segments>
+DEVICE Modelled model_passes(const Tier1Buffers &t1, uint32_t index, const CodeBlock &block, uint8_t *symbols,
+                             const Tile &tile, uint32_t valid, uint32_t negative, int planes, uint32_t style,
+                             Segments &segments, Policy &policy, bool writes, int first, int last, BlockState &state) {
     using Modeller = PassModeller<kStyle, Policy, Tile, Segments>;
-    if (Modeller::kAligned) room += room_layout(block, coding).symbols;
     uint32_t *pass_ends = t1.pass_ends + static_cast<uint64_t>(index) * t1.max_passes;
     const Around<uint32_t> signs = tile.around(negative);
     for (int from = first;;) {
         // Where passes are measured, no more of them than lanes, to the end of a plane.
         const int to = Policy::kMeasures ? min_of(last, from + (from ? 30 : 31)) : last;
-        Modeller modeller{tile,         block,     valid,  negative, planes, style, t1.lossy,
-                          opaque(room), pass_ends, writes, segments, policy, state, signs};
+        Modeller modeller{tile,      block,  valid,    negative, planes, style, t1.lossy, opaque(symbols),
+                          pass_ends, writes, segments, policy,   state,  signs};
         const Modelled modelled = modeller.run(from, to);
         policy.at_end(tile.is_first_warp(), from, modelled.passes, planes, block.reversible);
         if (modelled.passes < to || to == last) return modelled;
@@ -494,8 +499,9 @@ DEVICE void model_small_block(const P &p, uint32_t index, uint32_t style, uint32
     const OneTile tile{own};
     auto segments = make_segments(tile, index, count);
     BlockState state;
-    const Modelled modelled = model_passes<kStyle>(p.t1, index, b, tile, valid, negative, count, style, segments,
-                                                   policy, lane == 0, 0, coding_passes(count), state);
+    const Modelled modelled =
+        model_passes<kStyle>(p.t1, index, b, symbols_in_room<kStyle, Policy>(p.t1, index, b, style), tile, valid,
+                             negative, count, style, segments, policy, lane == 0, 0, coding_passes(count), state);
     if (lane == 0) finish_block(p.t1, index, modelled, count, policy);
 }
 
@@ -525,8 +531,9 @@ DEVICE void model_large_block(const P &p, uint32_t style, uint32_t *words, uint3
     Policy policy(p, index, b, large.planes);
     BlockState state;
     const auto model = [&](auto segments) {
-        return model_passes<kStyle>(p.t1, index, b, large.tile, first_rows(large.rows), large.negative, large.planes,
-                                    style, segments, policy, thread_x() == 0, 0, coding_passes(large.planes), state);
+        return model_passes<kStyle>(p.t1, index, b, symbols_in_room<kStyle, Policy>(p.t1, index, b, style), large.tile,
+                                    first_rows(large.rows), large.negative, large.planes, style, segments, policy,
+                                    thread_x() == 0, 0, coding_passes(large.planes), state);
     };
     Modelled modelled;
     if constexpr (kRaw)

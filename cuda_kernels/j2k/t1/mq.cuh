@@ -15,7 +15,7 @@ constexpr int kMqWords = kMqTableRows + kMqContexts * kMqThreads;
 constexpr uint32_t kEndTurns = 4;
 
 // A block with all its passes. A part of a block says which of its passes are coded, up to which symbol, whether no
-// more follow, and the state behind those before.
+// more follow, the state behind those before, and where its symbols are.
 struct WholeBlock {
     static constexpr bool kPart = false;
 };
@@ -94,7 +94,11 @@ struct MqBlock {
     // beyond the last symbol.
     DEVICE_MEMBER void code_symbols() {
         const CodeBlock &b = t1.blocks[block];
-        const uint8_t *begin = kPlain ? room : room + room_layout(b, BlockCoding{style, kMeasures}).symbols;
+        const uint8_t *begin;
+        if constexpr (kPart)
+            begin = part.symbols_at;
+        else
+            begin = kPlain ? room : room + room_layout(b, BlockCoding{style, kMeasures}).symbols;
         const Uint4 *symbols = reinterpret_cast<const Uint4 *>(begin);
         Uint4 next = symbols[i / 16];
         uint32_t words[5] = {next.x, next.y, next.z, next.w, 0};

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cibo.h"
 
+#include "../../../../common/error.h"
 #include "../../../device_pipeline.h"
 
 namespace cudaenc::j2k {
 
-CiboTier1::CiboTier1(const std::shared_ptr<Device> &device, const Tier1Batch &batch)
+std::vector<uint64_t> place_codewords(std::span<const CodeBlock> blocks) {
+    std::vector<uint64_t> begins{0};
+    for (const CodeBlock &b : blocks)
+        begins.push_back(begins.back() + codeword_alone_room(b.width, b.height, b.planes));
+    return begins;
+}
+
+CiboTier1::CiboTier1(const std::shared_ptr<Device> &device, const Tier1Batch &batch, SymbolMemory symbols)
     : device_(device), batch_(batch), most_planes_((batch.max_passes + 2) / 3) {
     const size_t count = batch.blocks, planes = static_cast<size_t>(most_planes_),
                  columns = size_t{32} * static_cast<size_t>(batch.tiles_x * batch.tiles_y);
@@ -15,6 +23,12 @@ CiboTier1::CiboTier1(const std::shared_ptr<Device> &device, const Tier1Batch &ba
     for (auto *values : {&active_, &plane_symbols_}) *values = DeviceArray<uint32_t>(device, count * planes);
     active_counts_ = DeviceArray<uint32_t>(device, planes);
     table_ = DeviceArray<uint32_t>(device, kStopBins);
+    if (symbols == SymbolMemory::kTwoPlanes) {
+        if (batch.coding.style & kBypass)
+            throw Error(CUDAENC_ERR_INVALID, "symbols of two planes alone are not allowed with the bypass");
+        symbols_ = DeviceArray<uint8_t>(device, 2 * count * plane_symbols_room(32 * batch.tiles_x, 32 * batch.tiles_y));
+        overflowed_ = DeviceArray<uint32_t>(device, 1);
+    }
     work_ = DeviceArray<WorkOrder>(device, planes);
     bins_ = DeviceArray<uint16_t>(device, count);
     stopped_ = DeviceArray<uint8_t>(device, count);
@@ -36,6 +50,9 @@ PlaneBuffers CiboTier1::buffers(const Tier1Buffers &t1) const {
                          .active_counts = active_counts_.data(),
                          .plane_symbols = plane_symbols_.data(),
                          .order = order_.data(),
+                         .symbols = symbols_.data(),
+                         .overflowed = overflowed_.data(),
+                         .symbols_stride = plane_symbols_room(32 * batch_.tiles_x, 32 * batch_.tiles_y),
                          .most_planes = most_planes_,
                          .tiles_x = batch_.tiles_x,
                          .tiles_y = batch_.tiles_y,
@@ -51,11 +68,12 @@ void CiboTier1::queue(Device::Stream stream, Device::Stream other, const Tier1Bu
     const unsigned tiles = static_cast<unsigned>(batch_.tiles_x * batch_.tiles_y);
     const unsigned by_block = blocks_for(count, kActiveThreads), by_warp = blocks_for(count, kContextWarps),
                    by_lane = blocks_for(count, static_cast<uint64_t>(kMqThreads / 32 * options.lanes));
-    const bool styled = batch_.coding.style != 0;
+    const bool styled = batch_.coding.style != 0, two_planes = symbols_.count() != 0;
     const Device::Stream mq = options.overlap ? other : stream;
     event_ = 0;
     for (const auto *zeroed : {&planes_, &active_counts_, &table_})
         device_->fill(stream, zeroed->data(), 0, zeroed->bytes());
+    if (two_planes) device_->fill(stream, overflowed_.data(), 0, overflowed_.bytes());
     device_->fill(stream, work_.data(), 0, work_.bytes());
     device_->launch(stream, {blocks_for(uint64_t{count} * tiles, kContextWarps)}, kContextWarps * 32,
                     SliceParams{.buffers = b, .coefficients = coefficients});
@@ -71,8 +89,9 @@ void CiboTier1::queue(Device::Stream stream, Device::Stream other, const Tier1Bu
         else
             device_->launch(stream, {by_warp}, kContextWarps * 32, ContextPlaneParams{input});
         // Earlier MQ coding chose the blocks that stop at the plane above. Context modelling of the plane below waits
-        // for that, so that it does not model them.
-        if (options.overlap && options.stop != EarlyStop::kNone && plane < most_planes_ - 1) follow(stream, mq);
+        // for that, so that it does not model them. Symbols of two planes take the place of those above as well.
+        if (options.overlap && (two_planes || options.stop != EarlyStop::kNone) && plane < most_planes_ - 1)
+            follow(stream, mq);
         if (options.overlap) follow(mq, stream);
         device_->launch(mq, {blocks_for(count, kWorkClasses)}, kOrderThreads, OrderPlaneParams{input});
         device_->launch(mq, {by_lane}, kMqThreads, MqPlaneParams{input});
@@ -83,6 +102,22 @@ void CiboTier1::queue(Device::Stream stream, Device::Stream other, const Tier1Bu
                         StopParams{input, table_.data(), bins_.data(), options.budget, options.stop});
     }
     if (options.overlap) follow(stream, mq);
+}
+
+uint32_t CiboTier1::overflowed(Device::Stream stream) const {
+    if (!overflowed_.count()) return 0;
+    uint32_t blocks = 0;
+    device_->download(stream, &blocks, overflowed_.data(), sizeof blocks);
+    device_->synchronize(stream);
+    return blocks;
+}
+
+uint64_t CiboTier1::bytes() const {
+    uint64_t sum = work_.bytes() + bins_.bytes() + stopped_.bytes() + symbols_.bytes() + progress_.bytes();
+    for (const auto *words : {&bits_, &negative_, &significant_, &refined_, &raw_bytes_, &active_, &plane_symbols_,
+                              &order_, &planes_, &active_counts_, &table_, &overflowed_})
+        sum += words->bytes();
+    return sum;
 }
 
 void CiboTier1::follow(Device::Stream later, Device::Stream earlier) {

@@ -63,12 +63,14 @@ DEVICE void model_plane(const PlaneBuffers &k, int plane, uint32_t index, const 
         BlockState state;
         if (before) state = {k.significant[at], k.refined[at], k.t1.symbols[block]};
         symbols = state.symbols;
+        uint8_t *to = k.symbols ? k.symbols_of(block, plane) - symbols
+                                : symbols_in_room<kStyle, Measure>(k.t1, block, b, k.style);
         const auto model = [&](auto segments) {
             constexpr bool kRaw = kStyle != StyleVariant::kNone;
             if constexpr (kRaw) segments.bytes = k.raw_bytes[block];
             const Modelled modelled =
-                model_passes<kStyle>(k.t1, block, b, own, first_rows(rows), k.negative[at], planes, k.style, segments,
-                                     policy, writes, coding_passes(before), coding_passes(before + 1), state);
+                model_passes<kStyle>(k.t1, block, b, to, own, first_rows(rows), k.negative[at], planes, k.style,
+                                     segments, policy, writes, coding_passes(before), coding_passes(before + 1), state);
             if constexpr (kRaw)
                 if (writes) k.raw_bytes[block] = segments.bytes;
             return modelled.symbols;
@@ -170,6 +172,7 @@ struct PartOfBlock {
     int first_pass, passes;
     uint32_t symbols;
     bool last;
+    const uint8_t *symbols_at;  // of the block's first one, were all there
 
     template <class Block>
     DEVICE_MEMBER void load(Block &b) const {
@@ -190,6 +193,18 @@ struct PartOfBlock {
     }
 };
 
+// Whether a codeword alone has room for so many symbols more. Else the block is counted, and no more of it is coded.
+// Context modelling goes on: it runs by now, and its threads must agree.
+constexpr uint32_t kNoRoom = ~0u;
+DEVICE bool has_room(const PlaneBuffers &k, uint32_t block, int before, uint32_t symbols) {
+    const uint64_t *rooms = k.t1.coded.rooms + block;
+    const uint32_t at = before ? static_cast<uint32_t>(max_of(k.progress[block].at, 0)) : 0;
+    if (at + symbols + 3 * kMostEndingBytes + 4 <= rooms[1] - rooms[0]) return true;
+    k.progress[block].symbols = kNoRoom;
+    atomic_add(k.overflowed, 1u);
+    return false;
+}
+
 KERNEL(kMqThreads, j2k_cibo_mq, MqPlaneParams)
 {
     SHARED(MqState, memory, kMqWords);
@@ -204,7 +219,12 @@ KERNEL(kMqThreads, j2k_cibo_mq, MqPlaneParams)
     // Context modelling of the plane below may run by now, and change the block's number of symbols.
     const int before = static_cast<int>(k.planes[block]) - 1 - p.plane, passes = coding_passes(before + 1);
     const uint32_t symbols = k.t1.pass_ends[static_cast<uint64_t>(block) * k.t1.max_passes + passes - 1];
-    const PartOfBlock part{&k.progress[block], coding_passes(before), passes, symbols, p.plane == 0};
+    const uint32_t begin = before ? k.progress[block].symbols : 0;
+    if (begin == kNoRoom || (k.symbols && !has_room(k, block, before, symbols - begin))) return;
+    const uint8_t *at = k.symbols
+                            ? k.symbols_of(block, p.plane) - begin
+                            : symbols_in_room<StyleVariant::kAny, Measure>(k.t1, block, k.t1.blocks[block], k.style);
+    const PartOfBlock part{&k.progress[block], coding_passes(before), passes, symbols, p.plane == 0, at};
     MqBlock<StyleVariant::kAny, true, PartOfBlock>(k.t1, block, k.style, memory, memory + kMqTableRows + thread_x(),
                                                    part)
         .run();

@@ -10,10 +10,14 @@
 
 namespace cudaenc::j2k {
 
+// Rooms of blocks that have symbols of two planes: as place_rooms() returns.
+std::vector<uint64_t> place_codewords(std::span<const CodeBlock> blocks);
+
 class CiboTier1 {
   public:
     // Blocks of the batch are truncatable.
-    CiboTier1(const std::shared_ptr<Device> &device, const Tier1Batch &batch);
+    CiboTier1(const std::shared_ptr<Device> &device, const Tier1Batch &batch,
+              SymbolMemory symbols = SymbolMemory::kRooms);
 
     struct Options {
         bool overlap = true;     // of context modelling and MQ coding
@@ -28,6 +32,11 @@ class CiboTier1 {
     void queue(Device::Stream stream, Device::Stream other, const Tier1Buffers &t1, const uint32_t *coefficients,
                const Options &options);
 
+    // Blocks of the last batch that lack planes since their rooms were too small: it is coded again with larger ones.
+    uint32_t overflowed(Device::Stream stream) const;
+    // What it holds on the device, in bytes.
+    uint64_t bytes() const;
+
   private:
     PlaneBuffers buffers(const Tier1Buffers &t1) const;
     void follow(Device::Stream later, Device::Stream earlier);
@@ -36,10 +45,10 @@ class CiboTier1 {
     const Tier1Batch batch_;
     const int most_planes_;
     DeviceArray<uint32_t> bits_, negative_, significant_, refined_, raw_bytes_, active_, plane_symbols_, order_;
-    DeviceArray<uint32_t> planes_, active_counts_, table_;  // zero before; so are
-    DeviceArray<WorkOrder> work_;                           // [plane]
+    DeviceArray<uint32_t> planes_, active_counts_, table_, overflowed_;  // zero before; so are
+    DeviceArray<WorkOrder> work_;                                        // [plane]
     DeviceArray<uint16_t> bins_;
-    DeviceArray<uint8_t> stopped_;
+    DeviceArray<uint8_t> stopped_, symbols_;
     DeviceArray<MqProgress> progress_;
     std::vector<std::unique_ptr<Event>> events_;
     size_t event_ = 0;  // the next one

@@ -20,6 +20,28 @@ struct alignas(16) MqProgress {
     MqState contexts[kContexts];
 };
 
+// Where symbols lie. In rooms those of all planes have a place, and codewords take it, as where all planes are coded at
+// once. Or those of two planes have memory of their own, as in the paper: one is coded, one is modelled. Then rooms
+// have codewords alone, and place_codewords() tells how large they are. That is without raw passes.
+enum class SymbolMemory { kRooms, kTwoPlanes };
+
+// Bytes for the symbols of a plane: at most as many as room_layout() counts for one, filled up behind each pass, and
+// what is loaded behind them.
+CUDAENC_HD uint32_t plane_symbols_room(int width, int height) {
+    const auto columns = static_cast<uint32_t>(width), rows = static_cast<uint32_t>(height);
+    return round_up_room(2 * columns * rows + 2 * columns * ((rows + 3) / 4) + 3 * (kPassAlignment - 1) + 4 + 64);
+}
+
+// A room for a codeword alone: a quarter more than the samples take as they are, and what a plane can add. All that is
+// certain of the MQ coder is that it makes fewer bytes than there are symbols. So a block that may not have room for
+// its next plane ends there, and is counted.
+constexpr uint32_t kMostEndingBytes = 5;  // of a segment, beyond its symbols
+CUDAENC_HD uint32_t codeword_alone_room(int width, int height, int planes) {
+    const auto samples = static_cast<uint32_t>(width * height), all = static_cast<uint32_t>(planes);
+    return round_up_room(samples * (all + 1) * 5 / 32 + plane_symbols_room(width, height) +
+                         kMostEndingBytes * static_cast<uint32_t>(coding_passes(planes)));
+}
+
 // What is kept between planes. `columns` are 32 a tile.
 struct PlaneBuffers {
     Tier1Buffers t1;        // with `work` of each plane
@@ -35,11 +57,18 @@ struct PlaneBuffers {
     uint32_t *active_counts;  // [plane]: how many; zero before
     uint32_t *plane_symbols;  // [plane * count + index]: of active blocks
     uint32_t *order;          // [index]: active blocks of the plane that is coded, most symbols first
+    uint8_t *symbols;         // [(plane % 2 * count + block) * symbols_stride]: of two planes; nullptr: in rooms
+    uint32_t *overflowed;     // of two planes: blocks whose room was too small; zero before
+    uint32_t symbols_stride;  // see plane_symbols_room()
     int32_t most_planes;
     int32_t tiles_x, tiles_y;  // of 32x32 of a block
     uint32_t style;
 
     CUDAENC_HD uint32_t columns() const { return static_cast<uint32_t>(tiles_x * tiles_y) * 32; }
+    CUDAENC_HD uint8_t *symbols_of(uint32_t block, int plane) const {
+        const uint64_t half = plane % 2 ? t1.count : 0;
+        return symbols + (half + block) * symbols_stride;
+    }
     CUDAENC_HD bool is_active(uint32_t block, int plane) const {
         return static_cast<int>(planes[block]) > plane && !stopped[block];
     }
