@@ -311,11 +311,12 @@ class SequentialCoder {
 // A sink that codes, segment by segment. pass_bytes[i] becomes how many bytes suffice to decode passes up to i: see
 // MqEncoder::sufficient_bytes(). With truncatable blocks how many the codeword has if it is truncated there, of which
 // terminations[i] ends it: see CodewordEnd. With several segments for the host only, since an MqEncoder's bytes are
-// aligned on a device.
-class MqSink {
+// aligned on a device. Mq: MqEncoder, or another that has its calls and encode_decision().
+template <class Mq>
+class MqSinkOf {
   public:
-    CUDAENC_HD MqSink(uint8_t *bytes, uint32_t *pass_bytes, const MqState *table, const BlockCoding &coding,
-                      uint32_t *terminations = nullptr)
+    CUDAENC_HD MqSinkOf(uint8_t *bytes, uint32_t *pass_bytes, const MqState *table, const BlockCoding &coding,
+                        uint32_t *terminations = nullptr)
         : bytes_(bytes),
           mq_(bytes),
           pass_bytes_(pass_bytes),
@@ -382,11 +383,11 @@ class MqSink {
         }
         first_ = passes_;
         decisions_ = raw_ = 0;
-        mq_ = MqEncoder(bytes_ + count_);
+        mq_ = Mq(bytes_ + count_);
     }
 
     uint8_t *bytes_;
-    MqEncoder mq_;
+    Mq mq_;
     uint32_t *pass_bytes_, *terminations_;
     const MqState *table_;
     uint32_t style_;
@@ -397,5 +398,6 @@ class MqSink {
     int first_ = 0, passes_ = 0, measured_ = 0;
     MqState contexts_[kContexts];
 };
+using MqSink = MqSinkOf<MqEncoder>;
 
 }  // namespace cudaenc::j2k

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Methods of the papers that no encoder has (fate_tests/papers): their kernels beside plain loops.
+#include <type_traits>
 #include <vector>
 
 #include "../papers/cavlcu.h"
 #include "../papers/dct_forms.h"
+#include "../papers/plain_mq.h"
 #include "../papers/sample_contexts.h"
 #include "../papers/stuffing.h"
 #include "testing.h"
@@ -112,6 +114,36 @@ START_TEST(sample_contexts) {
 }
 END_TEST
 
+// ---- Matela: a thread a block, with the standard's MQ coder
+
+START_TEST(plain_mq) {
+    Random random(15);
+    for (int repeat = 0; repeat < 400; repeat++) {
+        const int width = random.between(1, 32), height = random.between(1, 32), planes = random.between(1, 31),
+                  rare = 1 << random.between(0, 6);
+        std::vector<uint32_t> coefficients;
+        for (int i = 0; i < width * height; i++)
+            coefficients.push_back(random.one_in(static_cast<uint32_t>(rare))
+                                       ? random.word() >> random.between(32 - planes, 31) | random.below(2) << 31
+                                       : 0);
+        const auto code = [&](auto mq) {
+            std::vector<uint8_t> bytes(1 << 16);
+            std::vector<uint32_t> pass_bytes(100);
+            std::vector<uint16_t> flags(static_cast<size_t>(j2k::flags_count(width, height)));
+            using Sink = j2k::MqSinkOf<typename decltype(mq)::type>;
+            Sink sink(bytes.data(), pass_bytes.data(), j2k::kMqTable.row, {});
+            j2k::SequentialCoder<Sink> coder(coefficients.data(), static_cast<uint32_t>(width), width, height,
+                                             repeat % 4, 0, flags.data(), sink);
+            coder.code(false);
+            bytes.resize(sink.finish());
+            return std::pair(bytes, pass_bytes);
+        };
+        EXPECT(code(std::type_identity<j2k::MqEncoder>{}) == code(std::type_identity<j2k::PlainMq>{}), "%d x %d", width,
+               height);
+    }
+}
+END_TEST
+
 // ---- Patel: DCT and quantisers
 
 START_TEST(dct_forms) {
@@ -159,7 +191,9 @@ int main(int argc, char **argv) {
     TCase *c = add_case(suite, "Fuentes-Alventosa");
     tcase_add_loop_test(c, cavlcu, 0, devices);
     tcase_add_loop_test(add_case(suite, "Bruns"), stuffing, 0, devices);
-    tcase_add_loop_test(add_case(suite, "Matela"), sample_contexts, 0, devices);
+    c = add_case(suite, "Matela");
+    tcase_add_loop_test(c, sample_contexts, 0, devices);
+    tcase_add_test(c, plain_mq);
     tcase_add_loop_test(add_case(suite, "Patel"), dct_forms, 0, devices);
     return run_suite(suite);
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // J. Matela, V. Rusnak, P. Holub, "GPU-Based Sample-Parallel Context Modelling for EBCOT in JPEG2000" (2010): table 2.
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "papers.h"
 #include "sample_contexts.h"
@@ -24,6 +28,41 @@ Picture white_noise(int width, int height) {
     }
     return p;
 }
+
+// Encoders of the CPU with one thread, in milliseconds; 0: not there.
+double openjpeg_ms(const PaperRun &run, const Case &c, const Frames &frames) {
+    std::vector<uint8_t> stream;
+    const Effort effort{.single_frames = run.small ? 1 : 3, .runs = 1, .run_seconds = 0, .depths = {}, .sessions = {}};
+    return run.openjpeg ? run.openjpeg->encode(c, frames, 0, 1, effort, stream).milliseconds.median : 0;
+}
+// By its own clock. GRK_COMPRESS: its program; else the one that the system finds.
+double grok_ms(const PaperRun &run, const Case &c, const Frames &frames) {
+    char folder[] = "/tmp/matela.XXXXXX";
+    if (!mkdtemp(folder)) return 0;
+    const std::string in = std::string(folder) + "/in.ppm", out = std::string(folder) + "/out.j2k";
+    const CudaencFrame &frame = frames[0];
+    {
+        std::ofstream file(in, std::ios::binary);
+        file << "P6\n" << c.format.width << ' ' << c.format.height << "\n255\n";
+        for (int y = 0; y < c.format.height; y++)
+            for (int x = 0; x < c.format.width; x++)
+                for (int k = 0; k < 3; k++) file.put(static_cast<char>(frame.data[k][y * frame.stride[k] + x]));
+    }
+    const char *program = std::getenv("GRK_COMPRESS");
+    const std::string command =
+        format_string("%s -v -i %s -o %s -n 6 -b %d,%d -H 1 -e %d 2>&1", program ? program : "grk_compress", in.c_str(),
+                      out.c_str(), c.cblk, c.cblk, run.small ? 1 : 3);
+    double ms = 0;
+    if (FILE *said = popen(command.c_str(), "r")) {
+        char line[1024];
+        while (std::fgets(line, sizeof line, said))
+            if (const char *at = std::strstr(line, "compress time: ")) ms = std::atof(at + 15);
+        pclose(said);
+    }
+    std::filesystem::remove_all(folder);
+    return ms;
+}
+std::string text_of(double ms) { return ms > 0 ? format_string("%.1f", ms) : "–"; }
 
 bool measure_picture(const PaperRun &run, const Picture &picture, int width, int height, int cblk) {
     Case c = choose_cases("4k-lossless")[0];
@@ -68,12 +107,14 @@ bool measure_picture(const PaperRun &run, const Picture &picture, int width, int
                            }).median;
         if (own == 0 || all < own) own = all, own_context = context;
     }
-    for (const int threads : {32, 64, kBlockThreadMost}) {
-        const double ms = median_of(run.runs, [&] { return blocks.code_baseline(threads); }).median;
-        if (block_thread == 0 || ms < block_thread) block_thread = ms;
+    for (const bool plain : {false, true}) {
+        for (const int threads : {32, 64, kBlockThreadMost}) {
+            const double ms = median_of(run.runs, [&] { return blocks.code_baseline(threads, plain); }).median;
+            if (block_thread == 0 || ms < block_thread) block_thread = ms;
+        }
+        uint64_t symbols, bytes;
+        different += blocks.compare(symbols, bytes);
     }
-    uint64_t symbols, bytes;
-    different += blocks.compare(symbols, bytes);
 
     // A thread of the CPU, by the library's coder.
     const size_t count = coded.geometry.blocks.size(), most = static_cast<size_t>(coded.geometry.max_passes);
@@ -87,9 +128,10 @@ bool measure_picture(const PaperRun &run, const Picture &picture, int width, int
                         {pass_bytes.data()}, codewords, offsets.data(), out.data());
             return 1e3 * seconds_since(start);
         }).median;
-    std::printf("| %s | %dx%d | %d | %.3f | %.3f | %.1f | %.3f | %.3f | %.1f | %.1f | %.0f |%s\n", picture.name.c_str(),
-                width, height, cblk, samples, own_context, samples / own_context, block_thread, own, block_thread / own,
-                cpu, cpu / own, different ? " BLOCKS DIFFER" : "");
+    std::printf("| %s | %dx%d | %d | %.3f | %.3f | %.1f | %.3f | %.3f | %.1f | %.1f | %.0f | %s | %s |%s\n",
+                picture.name.c_str(), width, height, cblk, samples, own_context, samples / own_context, block_thread,
+                own, block_thread / own, cpu, cpu / own, text_of(openjpeg_ms(run, c, frames)).c_str(),
+                text_of(grok_ms(run, c, frames)).c_str(), different ? " BLOCKS DIFFER" : "");
     std::fflush(stdout);
     return !different;
 }
@@ -97,10 +139,14 @@ bool measure_picture(const PaperRun &run, const Picture &picture, int width, int
 }  // namespace
 
 bool measure_matela(const PaperRun &run) {
-    std::printf("\nMatela 2010: ms of a picture of three components, 5/3, blocks of 16x16 and 32x32\n\n");
+    std::printf(
+        "\nMatela 2010: ms of a picture of three components, 5/3, blocks of 16x16 and 32x32. A thread a block: the "
+        "better of two "
+        "MQ coders. OpenJPEG and Grok: the whole encoder, a thread; – where it is not there\n\n");
     std::printf(
         "| picture | size | blocks | contexts, a thread a sample | cudaenc's contexts | times | all, a thread a "
-        "block | cudaenc's all | times | a CPU thread | times |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+        "block | cudaenc's all | times | a CPU thread | times | OpenJPEG | Grok "
+        "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     bool good = true;
     if (run.small) {
         good &= measure_picture(run, run.pictures[0], 70, 50, 16);

@@ -7,8 +7,7 @@ namespace cudaenc::j2k {
 
 // Tier-1 with a thread a code-block. Grid: ceil(count / block threads), of at most kBlockThreadMost.
 constexpr int kBlockThreadMost = 128;
-struct BlockThreadParams {
-    static constexpr KernelName kernel{"t1_block_thread", "bench_t1_block_thread"};
+struct BlockThreadInput {
     const CodeBlock *blocks;
     const uint32_t *coefficients;
     uint8_t *codewords;
@@ -23,5 +22,8 @@ struct BlockThreadParams {
     int32_t max_passes;
     bool lossy;  // BlockCoding::lossy
 };
+// With the MQ coder of the encoders, and with that of the standard's flow charts.
+using BlockThreadParams = KernelOf<BlockThreadInput, "t1_block_thread", "bench_t1_block_thread">;
+using PlainBlockThreadParams = KernelOf<BlockThreadInput, "t1_block_thread", "bench_t1_block_thread_plain">;
 
 }  // namespace cudaenc::j2k

@@ -182,10 +182,12 @@ bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture
         Blocks blocks(device, params, geometry, coefficients, n);
         Spread baseline{}, product{};
         int threads = 0, lanes = 0;
-        for (const int t : {32, 64, kBlockThreadMost}) {
-            const Spread s = median_of(runs, [&] { return blocks.code_baseline(t); });
-            if (!threads || s.median < baseline.median) baseline = s, threads = t;
-        }
+        bool plain = false;
+        for (const bool form : {false, true})
+            for (const int t : {32, 64, kBlockThreadMost}) {
+                const Spread s = median_of(runs, [&] { return blocks.code_baseline(t, form); });
+                if (!threads || s.median < baseline.median) baseline = s, threads = t, plain = form;
+            }
         for (const int l : {1, 2, 4, 8, 16, 32}) {
             const Spread s = median_of(runs, [&] {
                 const Blocks::Times times = blocks.code(l);
@@ -207,8 +209,9 @@ bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture
         std::printf("  %6d %9.3f %11.0f %7.3f %7.3f %14.0f %7.2fx %zu of %zu\n", n, baseline.median,
                     msymbols / baseline.median * 1e3, context_ms, mq_ms, msymbols / product.median * 1e3,
                     baseline.median / product.median, different, geometry.blocks.size() * n);
-        std::printf("         %.1f frames/s (%d threads)  %.1f frames/s (%d lanes a warp)\n", n / baseline.median * 1e3,
-                    threads, n / product.median * 1e3, lanes);
+        std::printf("         %.1f frames/s (%d threads%s)  %.1f frames/s (%d lanes a warp)\n",
+                    n / baseline.median * 1e3, threads, plain ? ", plain MQ coder" : "", n / product.median * 1e3,
+                    lanes);
         std::fflush(stdout);
 
         json.open('{');
