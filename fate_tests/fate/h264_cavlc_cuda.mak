@@ -79,6 +79,9 @@ $(call H264_CAVLC_CUDA,color,mix,yuv420p,80x62,1,-vf setparams=color_primaries=b
 $(call H264_CAVLC_CUDA,encrypt,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f -encrypt_iv 00000000000000000000000000000000)
 $(call H264_CAVLC_CUDA,encrypt-pcm,mix,yuv420p10le,46x36,2,-qp -12 -encrypt_key 000102030405060708090a0b0c0d0e0f -encrypt_iv 0f0e0d0c0b0a09080706050403020100)
 $(call H264_CAVLC_CUDA,encrypt-iv,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f1011121314151617 -encrypt_iv fffffffffffffffffffffffffffffff0)
+$(foreach p,places modes,$(call H264_CAVLC_CUDA,encrypt-$(p),mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f -encrypt_iv 00000000000000000000000000000000 -encrypt_parts $(p)))
+$(call H264_CAVLC_CUDA,encrypt-parts-yuv422p10,mix,yuv422p10le,46x36,2,-qp 8 -encrypt_key 000102030405060708090a0b0c0d0e0f -encrypt_iv 00000000000000000000000000000000 -encrypt_parts places+modes)
+$(call H264_CAVLC_CUDA,encrypt-parts-effort-2,mix,yuv444p,80x62,2,-qp 24 -slices 3 -effort 2 -encrypt_key 000102030405060708090a0b0c0d0e0f -encrypt_iv 00000000000000000000000000000000 -encrypt_parts places+modes)
 
 # P pictures.
 $(foreach g,2 5 250,$(call H264_CAVLC_CUDA,gop-$(g),vsynth3,yuv420p,34x34,12,-g $(g) -qp 24 -effort 0))
