@@ -18,8 +18,8 @@ bool compare_styles(const std::shared_ptr<Device> &device, const Picture &pictur
                     const std::vector<std::vector<uint32_t>> &coefficients, const std::vector<int> &frame_counts,
                     int runs, Json &json) {
     std::printf("  %6s %24s %32s\n", "", "no style", "with the style");
-    std::printf("  %6s %8s %7s %7s %8s %8s %7s %7s %8s %8s %8s %s\n", "frames", "context", "mq", "ms", "context", "mq",
-                "ms", "faster", "bytes", "1 kernel", "3", "blocks that differ");
+    std::printf("  %6s %8s %7s %7s %8s %8s %7s %7s %8s %8s %8s %8s %s\n", "frames", "context", "mq", "ms", "context",
+                "mq", "ms", "faster", "bytes", "1 kernel", "3", "streams", "blocks that differ");
     bool all_equal = true;
     for (const int n : frame_counts) {
         Blocks blocks(device, params, geometry, coefficients, n);
@@ -41,8 +41,9 @@ bool compare_styles(const std::shared_ptr<Device> &device, const Picture &pictur
         const Best &plain = best[0], &styled = best[1];
         const size_t different = blocks.compare_with_cpu(coefficients[0]);
         all_equal &= !different;
-        // Of the bypass, the other strategies.
-        Spread one{}, three{};
+        // Of the bypass, the other strategies. On streams: by bit-planes, contexts and raw passes of one beside MQ
+        // coding of the one above.
+        Spread one{}, three{}, streams{};
         if (c.cblk <= 32) {
             one = median_of(runs, [&] { return blocks.code_by_one_kernel(); });
             const bool same = !blocks.compare_with_cpu(coefficients[0]);
@@ -51,15 +52,20 @@ bool compare_styles(const std::shared_ptr<Device> &device, const Picture &pictur
                 if (!three.median || total.median < three.median) three = total;
             }
             const bool also = !blocks.compare_with_cpu(coefficients[0]);
-            if (!same || !also) std::printf("  one or three kernels: blocks differ\n");
-            all_equal &= same && also;
+            for (const int lanes : {4, 8, 16, 32}) {
+                const Spread total = median_of(runs, [&] { return blocks.code_by_planes({.lanes = lanes}, 0); });
+                if (!streams.median || total.median < streams.median) streams = total;
+            }
+            const bool overlapped = !blocks.compare_with_cpu(coefficients[0], true);
+            if (!same || !also || !overlapped) std::printf("  one or three kernels, or streams: blocks differ\n");
+            all_equal &= same && also && overlapped;
         }
         const double faster = plain.total.median / styled.total.median,
                      bytes = static_cast<double>(blocks.bytes()) / static_cast<double>(blocks.plain_bytes());
-        std::printf("  %6d %8.3f %7.3f %7.3f %8.3f %8.3f %7.3f %7.2fx %7.4fx %8.3f %8.3f %zu of %zu\n", n,
+        std::printf("  %6d %8.3f %7.3f %7.3f %8.3f %8.3f %7.3f %7.2fx %7.4fx %8.3f %8.3f %8.3f %zu of %zu\n", n,
                     plain.context.median, plain.total.median - plain.context.median, plain.total.median,
                     styled.context.median, styled.total.median - styled.context.median, styled.total.median, faster,
-                    bytes, one.median, three.median, different, geometry.blocks.size());
+                    bytes, one.median, three.median, streams.median, different, geometry.blocks.size());
         std::fflush(stdout);
         json.open('{');
         json.put("case", c.name);
@@ -74,6 +80,7 @@ bool compare_styles(const std::shared_ptr<Device> &device, const Picture &pictur
         json.put("styled_context_ms", styled.context.median);
         json.put("one_kernel_ms", one);
         json.put("three_kernels_ms", three);
+        json.put("streams_ms", streams);
         json.put("faster", faster);
         json.put("bytes", bytes);
         json.close('}');

@@ -279,15 +279,20 @@ class Blocks {
     uint64_t bytes() { return sum(product_.memory.bytes); }
     uint64_t plain_bytes() { return sum(plain_.memory.bytes); }
 
-    // Blocks of the first frame whose segments end elsewhere than the CPU device has them.
-    size_t compare_with_cpu(const std::vector<uint32_t> &coefficients) {
+    // Blocks of the first frame whose segments end elsewhere than the CPU device has them; by_planes: of those that
+    // code_by_planes() made.
+    size_t compare_with_cpu(const std::vector<uint32_t> &coefficients, bool by_planes = false) {
+        const Coded &now = by_planes ? *measured_ : product_;
+        const BlockCoding &coding = now.memory.batch.coding;
         const size_t count = g_.blocks.size(), most = static_cast<size_t>(g_.max_passes);
-        std::vector<uint32_t> pass_bytes(count * most), offsets(count);
+        std::vector<uint32_t> pass_bytes(count * most), terminations(count * most), offsets(count);
+        std::vector<int32_t> reductions(count * most);
         std::vector<uint8_t> bytes;
         std::vector<CodedBlock> coded(count);
-        code_blocks(g_.blocks, coefficients.data(), coding_, g_.max_passes, {pass_bytes.data()}, bytes, offsets.data(),
-                    coded.data());
-        const auto here = download(product_.memory.pass_bytes, 0, count * most);
+        TruncationPoints points{pass_bytes.data()};
+        if (coding.truncatable) points = {pass_bytes.data(), terminations.data(), reductions.data()};
+        code_blocks(g_.blocks, coefficients.data(), coding, g_.max_passes, points, bytes, offsets.data(), coded.data());
+        const auto here = download(now.memory.pass_bytes, 0, count * most);
         size_t different = 0;
         for (size_t i = 0; i < count; i++) {
             bool same = true;
