@@ -228,7 +228,6 @@ void check_gop(const CudaencH264Options &o, const Profile &profile, ChromaFormat
         refuse_with(
             format_string("profile %s, which is all intra: it goes with baseline, main and high", profile.name));
     if (o.effort != kAllTypes) refuse_with(format_string("effort %d: it goes with 0", o.effort));
-    if (o.slices > 1) refuse_with(format_string("slices %d: P pictures have 1", o.slices));
     if (o.keystream) refuse_with("encryption: vectors would show what moves. Give gop_size 1");
 }
 

@@ -86,6 +86,7 @@ void SequenceCoder::deblock(ThreadPool &pool) {
     int qp = qp_;
     for (size_t i = 0; i < count; i++) {
         const Macroblock &m = macroblocks_[i];
+        if (m.first_in_slice) qp = qp_;
         qp += m.qp_delta;
         if (qp < 0) qp += kMaxQp + 1;
         if (qp > kMaxQp) qp -= kMaxQp + 1;

@@ -89,7 +89,6 @@ inline CudaencH264Options random_h264_options(Random &random, const CudaencForma
         o.gop_size = random.between(2, 12);
         o.scene_cut = random.between(0, 100), o.min_gop_size = random.between(0, o.gop_size);
         o.effort = 0;
-        o.slices = std::min(o.slices, 1);
         o.keystream = nullptr;
         if (o.profile > CUDAENC_H264_HIGH) o.profile = CUDAENC_H264_AUTO_PROFILE;
     }

@@ -92,6 +92,7 @@ $(foreach f,nv12 yuvj420p,$(call H264_CAVLC_CUDA,gop-$(f),mix,$(f),46x36,3,-g 12
 $(foreach s,1x1 3x5 7x300,$(call H264_CAVLC_CUDA,gop-$(s),mix,yuv420p,$(s),3,-g 12 -qp 30 -effort 0))
 $(call H264_CAVLC_CUDA,gop-options,vsynth3,yuv420p,34x34,20,-g 18 -qp 30 -deblock 0 -aud 1 -async_depth 3 -effort 0)
 $(call H264_CAVLC_CUDA,gop-keys,vsynth3,yuv420p,34x34,12,-g 6 -force_key_frames 0.16 -sc_threshold 0 -qp 24 -effort 0)
+$(foreach s,2 4,$(call H264_CAVLC_CUDA,gop-slices-$(s),vsynth1,yuv420p,352x288,4,-g 12 -crf 26 -slices $(s) -effort 0))
 $(call H264_CAVLC_CUDA,gop-bitrate,vsynth3,yuv420p,34x34,25,-g 12 -b:v 100k -effort 0)
 $(call H264_CAVLC_CUDA,gop-cbr,vsynth3,yuv420p,34x34,25,-g 12 -b:v 200k -bufsize 40k -cbr 1 -effort 0)
 $(call H264_CAVLC_CUDA,gop-hrd-vbr,vsynth3,yuv420p,34x34,25,-g 12 -b:v 100k -maxrate 150k -bufsize 30k -nal-hrd vbr -effort 0)

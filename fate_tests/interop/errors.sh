@@ -351,7 +351,6 @@ refuse 64x48,gray "gop_size 12 is not allowed with gray of 8 bits" -g 12
 refuse 64x48,yuv420p10le "gop_size 12 is not allowed with 4:2:0 of 10 bits" -g 12
 refuse 64x48,yuv420p "gop_size 12 is not allowed with profile high10, which is all intra: it goes with baseline" -g 12 -profile:v high10
 refuse 64x48,yuv420p "gop_size 12 is not allowed with effort 2: it goes with 0" -g 12 -effort 2
-refuse 64x48,yuv420p "gop_size 12 is not allowed with slices 2: P pictures have 1" -g 12 -slices 2
 refuse 64x48,yuv420p "gop_size 12 is not allowed with encryption" -g 12 -encrypt_key 00112233445566778899aabbccddeeff -encrypt_iv 00112233445566778899aabbccddeeff
 refuse 64x48,yuv420p "min_gop_size 13 is not allowed: it is 0 to 12" -g 12 -keyint_min 13
 refuse 64x48,yuv420p "'sc_threshold' out of range \[0 - 100\]" -g 12 -sc_threshold 101

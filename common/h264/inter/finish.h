@@ -5,11 +5,11 @@
 
 namespace cudaenc::h264 {
 
-// P_Skip, or mvd. field: final, of the picture's one slice; m: with type, pattern and transform. qp_delta gets 0.
-CUDAENC_HD void finish_macroblock(const MotionField &field, int x, int y, Macroblock &m) {
+// P_Skip, or mvd. field: final, of the slice, which has a number; m: with type, pattern and transform. qp_delta gets 0.
+CUDAENC_HD void finish_macroblock(const MotionField &field, int x, int y, Macroblock &m, int slice = 0) {
     m.qp_delta = 0;
-    m.first_in_slice = x == 0 && y == 0;
-    m.slice = 0;
+    m.first_in_slice = x == 0 && y == field.first_row;
+    m.slice = static_cast<decltype(m.slice)>(slice);
     const MacroblockMotion &motion = field.motion[y * field.columns + x];
     if (!motion.inter) return;
     if (motion.shape == Shape::p16x16 && !m.coded_block_pattern && motion.vectors[0] == field.skipped(x, y)) {

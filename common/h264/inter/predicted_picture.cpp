@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "../../load_cpu.h"
 #include "../intra/adaptive_qp.h"
@@ -33,6 +34,7 @@ PredictedPictureCoder::PredictedPictureCoder(const PictureFormat &format, int ve
       refinement_(columns_, rows_, vertical),
       intra_done_(std::make_unique<std::atomic<int>[]>(static_cast<size_t>(rows_))) {
     const size_t count = static_cast<size_t>(columns_ * rows_);
+    for (int slice = 0; slice < format.slices; slice++) slices_.resize(format.first_row(slice + 1), slice);
     for (int c = 0; c < 3; c++) {  // rows of a macroblock must not share cache sets
         strides_[c] = (columns_ * format.columns(c) + 63) / 64 * 64 + 32;
         planes_[c].resize(static_cast<size_t>(strides_[c] * rows_ * format.rows(c)));
@@ -54,7 +56,8 @@ void PredictedPictureCoder::for_rows(ThreadPool &pool, const Body &body) {
 }
 
 Available PredictedPictureCoder::available(int x, int y) const {
-    return {.left = x > 0, .above = y > 0, .above_right = y > 0 && x + 1 < columns_, .other_corner = x == 0 || y == 0};
+    const bool above = y > first_row(y);
+    return {.left = x > 0, .above = above, .above_right = above && x + 1 < columns_, .other_corner = x == 0 || !above};
 }
 
 void PredictedPictureCoder::encode(const SampleLayout *components, const PictureQuality &quality,
@@ -185,7 +188,7 @@ void PredictedPictureCoder::code_intra(MacroblockCoder &coder, int x, int y) {
     for (int c = 0; c < 3; c++) place.samples[c] = at(c, x, y);
     place.available = available(x, y);
     place.left = x ? &neighbours_[i - 1] : nullptr;
-    place.above = y ? &neighbours_[i - static_cast<size_t>(columns_)] : nullptr;
+    place.above = place.available.above ? &neighbours_[i - static_cast<size_t>(columns_)] : nullptr;
     place.qp = qp_[i];
     place.drop_step = drop_step_;
     place.effort = kAllTypes;
@@ -231,6 +234,7 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
     neighbour.type = MacroblockType::i16x16;  // or any that has no modes
     std::fill_n(neighbour.mode_right, 4, int8_t{kDc});
     std::fill_n(neighbour.mode_below, 4, int8_t{kDc});
+    // Across slices as well, where the vector may be another one in the end: see finish_macroblock().
     const MotionField field{refinement_.motion(), columns_};
     const Vector skipped = field.skipped(x, y);
     MacroblockSamples source, reconstruction;
@@ -262,13 +266,15 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
 
 // Differences of vectors, now that all are known.
 void PredictedPictureCoder::finish_motion(int x, int y) {
-    finish_macroblock({motion_.data(), columns_}, x, y, macroblocks_[index_of(x, y)]);
+    const MotionField field = {.motion = motion_.data(), .columns = columns_, .first_row = first_row(y)};
+    finish_macroblock(field, x, y, macroblocks_[index_of(x, y)], slices_[static_cast<size_t>(y)]);
 }
 
 void PredictedPictureCoder::write_qp_deltas() {
     int qp = picture_qp_;
     for (size_t i = 0; i < qp_.size(); i++) {
         Macroblock &m = macroblocks_[i];
+        if (m.first_in_slice) qp = picture_qp_;
         if (!has_qp_delta(m.type, m.coded_block_pattern)) continue;
         const int delta = qp_delta_of(qp_[i], qp, 8);
         m.qp_delta = static_cast<int8_t>(delta);
@@ -279,16 +285,20 @@ void PredictedPictureCoder::write_qp_deltas() {
 void PredictedPictureCoder::count() {
     const CodedPicture picture{macroblocks_, levels_, nullptr, true};
     bits_ = 0;
-    uint32_t run = 0;
+    uint32_t run = 0, first = 0;
     BitCounter runs;
     for (size_t i = 0; i < qp_.size(); i++) {
+        if (macroblocks_[i].first_in_slice) {
+            if (run) put_ue(std::exchange(run, 0u), runs);
+            first = static_cast<uint32_t>(i);
+        }
         if (macroblocks_[i].type != MacroblockType::skip) {
             put_skip_run(run, runs);
             run = 0;
         } else {
             run++;
         }
-        bits_ += count_macroblock(format_.coded(), picture, static_cast<uint32_t>(i), 0, totals_.data());
+        bits_ += count_macroblock(format_.coded(), picture, static_cast<uint32_t>(i), first, totals_.data());
     }
     if (run) put_skip_run(run, runs);
     bits_ += runs.bits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // P pictures on the CPU: samples to macroblocks, levels and the reconstruction. Decisions do not depend on the number
-// of threads. Each stage takes all macroblocks at once, but for intra ones. 4:2:0 of 8 bits, one slice.
+// of threads. Each stage takes all macroblocks at once, but for intra ones. 4:2:0 of 8 bits.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -69,6 +69,8 @@ class PredictedPictureCoder {
 
     const PictureFormat format_;
     const int columns_, rows_, vertical_;
+    std::vector<int> slices_;  // of rows
+    int first_row(int y) const { return format_.first_row(slices_[static_cast<size_t>(y)]); }
     MotionSearch search_;
     std::optional<uint32_t> searched_;  // with which lambda the picture was
     MotionRefinement refinement_;

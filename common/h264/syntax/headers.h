@@ -124,8 +124,8 @@ struct Sei {
     std::span<const uint8_t> captions;                   // A/53 cc_data: 3 bytes each, at most 31 of them
     std::vector<std::span<const uint8_t>> unregistered;  // user data: 16 bytes of UUID, then the payload
     bool empty() const {
-        return !buffering_period && !removal_delay && !timecode && !mastering_display && !content_light && captions.empty() &&
-               unregistered.empty();
+        return !buffering_period && !removal_delay && !timecode && !mastering_display && !content_light &&
+               captions.empty() && unregistered.empty();
     }
 };
 std::vector<uint8_t> make_sei(const Sei &sei);
