@@ -211,16 +211,16 @@ CUDAENC_HD bool read_u(const HtDecoded (&quad)[2], MelDecoder &mel, HtWindow &vl
 }
 
 // A significant sample by its MagSgn bits. e_1: what the codeword has above them. plane: the lowest of the pass.
-// is_exceeding: it is of more than kMaxDecodedPlanes.
+// exceeding: not 0 if it is of more than kMaxDecodedPlanes.
 struct HtDecodedSample {
     uint32_t coefficient, exponent;
-    bool is_exceeding;
+    uint64_t exceeding;
 };
 CUDAENC_HD HtDecodedSample ht_decoded_sample(uint32_t bits, int count, uint32_t e_1, int plane) {
     const uint64_t value = bits | uint64_t{e_1} << count, magnitude = (value >> 1) + 1;
     const uint32_t low = static_cast<uint32_t>(value);
     return {low << 31 | static_cast<uint32_t>(magnitude << 1 | 1) << plane, static_cast<uint32_t>(bit_width(low | 1)),
-            (value >> 32 | magnitude >> (kMaxDecodedPlanes - plane)) != 0};
+            value >> 32 | magnitude >> (kMaxDecodedPlanes - plane)};
 }
 
 // The passes of a block that count: a cleanup pass, and those that refine it; segments by their numbers.

@@ -77,14 +77,14 @@ class Cleanup {
             if (U > 32) return false;
             magsgn_.fill();
             const bool all = 4 * U <= kHtWindow;  // are in the window
-            bool exceeding = false;
+            uint64_t exceeding = 0;
             for (int i = 0; i < 4; i++) {
                 if (!all) magsgn_.fill();
                 const uint32_t has = 0u - (rho >> i & 1);  // all ones where it is significant
                 const int bits = (U - (quad.e_k >> i & 1)) & static_cast<int>(has);
                 const HtDecodedSample decoded =
                     ht_decoded_sample(magsgn_.get(bits), bits, static_cast<uint32_t>(quad.e_1 >> i & 1), plane_);
-                exceeding |= decoded.is_exceeding;
+                exceeding |= decoded.exceeding;
                 exponents[i] = decoded.exponent & has;
                 sample[i] = decoded.coefficient & has;
             }

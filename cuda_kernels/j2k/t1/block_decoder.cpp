@@ -12,12 +12,12 @@ namespace cudaenc::j2k {
 
 namespace {
 
-// Lanes of a warp that take a block. With fewer they wait less for each other, as long as a multiprocessor holds the
-// warps.
-int choose_mq_lanes(uint32_t blocks, uint32_t words, int multiprocessors) {
-    constexpr int kWarps = 16;  // that a multiprocessor should have at least
-    const int most = words <= kMqDecodeWords ? kMqDecodeLanes : kMqDecodeLargeLanes;
-    const int64_t lanes = ceil_div(blocks, int64_t{multiprocessors} * kWarps);
+// Lanes of a warp that take a block. With fewer they wait less for each other, but take more warps: no more than a
+// device holds at once.
+int choose_mq_lanes(const DecoderLimits &limits, int multiprocessors) {
+    constexpr int kWarps = 12;  // that a multiprocessor holds
+    const int most = limits.words <= kMqDecodeWords ? kMqDecodeLanes : kMqDecodeLargeLanes;
+    const int64_t lanes = ceil_div(int64_t{limits.blocks} * limits.pictures, int64_t{multiprocessors} * kWarps);
     return static_cast<int>(std::clamp<int64_t>(lanes, 4, most));
 }
 
@@ -45,7 +45,7 @@ void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegm
 MqBlockDecoder::MqBlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits)
     : device_(std::move(device)),
       limits_(limits),
-      lanes_(choose_mq_lanes(limits.blocks, limits.words, device_->multiprocessors())),
+      lanes_(choose_mq_lanes(limits, device_->multiprocessors())),
       tables_(device_, 1),
       planes_(device_, blocks_for(limits.blocks, static_cast<uint64_t>(lanes_)) *
                            mq_planes_words(lanes_, limits.words, limits.planes)) {

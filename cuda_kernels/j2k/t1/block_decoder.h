@@ -13,10 +13,10 @@ struct MqDecodeTables;
 struct HtDecodeTables;
 
 // What a session's pictures have at most of blocks for a decoder; of each, words (decoder_words()), quads
-// (decoder_quads()) and bit-planes.
+// (decoder_quads()) and bit-planes, up to kMaxDecodedPlanes. pictures: that are in flight.
 struct DecoderLimits {
     uint32_t blocks = 0, words = 0, quads = 0;
-    int planes = 0;
+    int planes = 0, pictures = 1;
 };
 
 // The order in which kernels take blocks, so that the lanes of a warp end together: most bytes first.

@@ -123,7 +123,9 @@ KERNEL(kHtVlcThreads, j2k_t1_ht_vlc, HtVlcParams)
     if (passes.set.cleanup >= 0) {
         const HtBytes bytes = passes.bytes(p.coded, passes.set.cleanup);
         const uint32_t suffix = ht_suffix(bytes.begin, static_cast<uint32_t>(bytes.size));
-        if (suffix) whole = HtVlcLane(entries, passes.block, bytes, suffix, &above[lane], quads + 1).run();
+        if (suffix)
+            whole =
+                HtVlcLane(entries, passes.block, bytes, suffix, opaque_shared<uint32_t>(&above[lane]), quads + 1).run();
     }
     quads[0] = whole;
 }
@@ -245,7 +247,7 @@ class HtSamples {
             const uint32_t has = 0u - (rho >> i & 1);  // all ones where it is significant
             const uint32_t value = bits.peek(at) & static_cast<uint32_t>((uint64_t{1} << count) - 1);
             const HtDecodedSample decoded = ht_decoded_sample(value, count, quad.e_1(i), plane_);
-            exceeding |= has && decoded.is_exceeding;
+            exceeding |= has && decoded.exceeding;
             samples[i] = decoded.coefficient & has;
             exponents[i] = decoded.exponent & has;
             at += static_cast<uint32_t>(count);

@@ -315,9 +315,10 @@ DEVICE void decode_blocks(const MqDecodeInput &p) {
     const uint32_t index = warp * static_cast<uint32_t>(p.lanes) + static_cast<uint32_t>(lane);
     if (lane >= p.lanes || index >= count) return;
     uint32_t *const planes = p.planes + warp * mq_planes_words(p.lanes, p.most_words, p.most_planes) + lane;
-    const MqTables tables{rows, zero_coding, sign};
-    MqLane<kLanes> block(p, p.coded.blocks[index], tables, &contexts[lane], &significant[lane], &negative[lane],
-                         planes);
+    const MqTables tables{opaque_shared<const MqState>(&rows[0]), opaque_shared<const uint8_t>(&zero_coding[0]),
+                          opaque_shared<const uint8_t>(&sign[0])};
+    MqLane<kLanes> block(p, p.coded.blocks[index], tables, opaque_shared<MqState>(&contexts[lane]),
+                         opaque_shared<uint32_t>(&significant[lane]), opaque_shared<uint32_t>(&negative[lane]), planes);
     if (!block.run()) atomic_add(p.coded.damaged, 1u);
 }
 
