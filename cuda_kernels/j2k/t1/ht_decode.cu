@@ -356,7 +356,7 @@ class HtRefinement {
             members ^= bit;
             if (!bits.get(1)) continue;
             found |= bit;
-            members |= word.add(bit, false) & uncoded;
+            members |= word.add(bit, 0) & uncoded;
         }
         return found;
     }

@@ -14,8 +14,8 @@ namespace cudaenc::j2k {
 // What lanes of a warp have in shared memory.
 struct MqTables {
     const MqState *rows;
-    const uint8_t *zero_coding;  // [4][512]
-    const uint8_t *sign;
+    const uint8_t *zero_coding;  // [4][512]: context << 1
+    const uint8_t *sign;         // ContextTables::sign
 };
 
 // kLanes: columns of the arrays of state.
@@ -152,16 +152,51 @@ class MqLane {
         }
     }
 
-    template <bool kRaw, class Source>
-    DEVICE_MEMBER uint32_t become_significant(Source &source, Word &word, int i, uint32_t bit, const Neighbours &n) {
-        uint32_t negative;
-        if constexpr (kRaw) {
-            negative = source.get();
-        } else {
-            const uint32_t coding = tables_.sign[word.sign_index(i, n)];
-            negative = decode(source, coding >> 1) ^ (coding & 1);
+    // What a lane decodes next. Lanes of a warp have different ones, so that all pass through the same code.
+    enum Next { kZero, kSign, kSecondPlaceBit, kFirstPlaceBit };
+
+    // Decodes which of a word's samples become significant, and their signs, where the scan meets a member (D.3.1). In
+    // run-length mode (D.3.4) a column of four members has one decision if none does, and else two that tell the first
+    // one. uncoded: samples that may become members. Returns those that were.
+    template <bool kCleanUp, bool kRaw, class Source>
+    DEVICE_MEMBER uint32_t find_significant(Source &source, Word &word, uint32_t members, uint32_t uncoded) {
+        uint32_t visited = 0;
+        int i = 0;
+        Next next = kZero;
+        while (members || next != kZero) {
+            if (next == kZero) i = find_first_set(members);
+            const Neighbours n = word.neighbours(i);
+            bool run = false;
+            uint32_t decision;
+            if constexpr (kRaw) {
+                decision = source.get();
+            } else {
+                uint32_t coding = *(next == kSign ? tables_.sign + word.sign_index(i, n) : zero_coding_ + n.around());
+                if constexpr (kCleanUp) {
+                    // The whole column is left, and nothing around it is significant.
+                    run = next == kZero && i % 4 == 0 && (members >> i & 15) == 15 &&
+                          !((n.north | n.middle | n.south) & 0xFFF);
+                    if (run) coding = kRunLength << 1;
+                    if (next > kSign) coding = kUniform << 1;
+                }
+                decision = decode(source, coding >> 1) ^ (coding & 1);
+            }
+            const uint32_t bit = 1u << i;
+            if (next == kSign) {
+                const uint32_t reached = word.add(bit, decision);
+                if (!kCleanUp) members |= reached & uncoded;
+                next = kZero;
+            } else if (kCleanUp && next != kZero) {
+                i += static_cast<int>(decision) << (next == kFirstPlaceBit);
+                members &= next == kFirstPlaceBit ? members : ~((2u << i) - 1);
+                next = next == kFirstPlaceBit ? kSecondPlaceBit : kSign;
+            } else {
+                members ^= run && !decision ? 15 * bit : bit;
+                visited |= bit;
+                if (decision) next = run ? kFirstPlaceBit : kSign;
+            }
         }
-        return word.add(bit, negative != 0);
+        return visited;
     }
 
     // D.3.1
@@ -170,21 +205,7 @@ class MqLane {
         const int plane = this->plane();
         for_each_word<true>([&](Word &word) {
             const uint32_t uncoded = word.valid & ~word.significant();
-            uint32_t members = uncoded & word.near(), visited = 0;
-            while (members) {
-                const int i = find_first_set(members);
-                const uint32_t bit = 1u << i;
-                members ^= bit;
-                visited |= bit;
-                const Neighbours n = word.neighbours(i);
-                uint32_t decision;
-                if constexpr (kRaw)
-                    decision = source.get();
-                else
-                    decision = decode(source, zero_coding_[n.around()]);
-                if (decision) members |= become_significant<kRaw>(source, word, i, bit, n) & uncoded;
-            }
-            this->visited(word.index) = visited;
+            visited(word.index) = find_significant<false, kRaw>(source, word, uncoded & word.near(), uncoded);
             bits(word.index, plane) = word.added;
         });
     }
@@ -221,27 +242,8 @@ class MqLane {
         const int plane = this->plane();
         const bool first = passes_ == 0;
         for_each_word<true>([&](Word &word) {
-            uint32_t members = word.valid & ~word.significant() & ~(first ? 0 : visited(word.index));
-            while (members) {
-                int i = find_first_set(members);
-                uint32_t bit = 1u << i;
-                Neighbours n = word.neighbours(i);
-                // Run-length mode: the whole column is left, and nothing around it is significant.
-                const bool run =
-                    (members >> i & 15) == 15 && (bit & kFirst) && !((n.north | n.middle | n.south) & 0xFFF);
-                const uint32_t context = zero_coding_[n.around()];
-                const uint32_t decision = decode(mq, run ? static_cast<uint32_t>(kRunLength) : context);
-                members ^= run && !decision ? 15 * bit : bit;
-                if (!decision) continue;
-                if (run) {
-                    const uint32_t row = decode(mq, kUniform) << 1, place = row | decode(mq, kUniform);
-                    members &= ~(((2u << place) - 1) << i);
-                    i += static_cast<int>(place);
-                    bit <<= place;
-                    n = word.neighbours(i);
-                }
-                become_significant<false>(mq, word, i, bit, n);
-            }
+            const uint32_t coded = word.significant() | (first ? 0 : visited(word.index));
+            find_significant<true, false>(mq, word, word.valid & ~coded, 0);
             if (first)
                 bits(word.index, plane) = word.added;
             else if (word.added)
@@ -308,7 +310,7 @@ DEVICE void decode_blocks(const MqDecodeInput &p) {
     const int lane = thread_x();
     for (int i = lane; i < kMqRows; i += kMqDecodeThreads) rows[i] = p.tables->rows.row[i];
     for (int i = lane; i < 4 * 512; i += kMqDecodeThreads)
-        zero_coding[i] = p.tables->contexts.zero_coding[i / 512][i % 512];
+        zero_coding[i] = static_cast<uint8_t>(p.tables->contexts.zero_coding[i / 512][i % 512] << 1);
     for (int i = lane; i < 256; i += kMqDecodeThreads) sign[i] = p.tables->contexts.sign[i];
     block_sync();
     const uint32_t count = *p.coded.count, warp = static_cast<uint32_t>(block_x());

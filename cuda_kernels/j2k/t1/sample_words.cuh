@@ -75,7 +75,7 @@ struct Word {
                (n.middle >> 4 & 16) | (beside >> 8 & 1) << 5 | (n.south << 2 & 64) | (negative_south >> i & 1) << 7;
     }
     // Sample `bit` does, with its sign. The result: neighbours that the scan has yet to reach, in this word.
-    DEVICE_MEMBER uint32_t add(uint32_t bit, bool is_negative) {
+    DEVICE_MEMBER uint32_t add(uint32_t bit, uint32_t is_negative) {
         const uint32_t below = (bit & ~kLast) << 1, above = (bit & ~kFirst) >> 1;
         own.add(bit);
         north.add(below);
