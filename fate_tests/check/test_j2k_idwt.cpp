@@ -369,15 +369,18 @@ START_TEST(large_pictures) {
     const bool large = benched_on_gpu(device);
     const int width = large ? 3840 : 96, height = large ? 2160 : 96;
     Random random(static_cast<uint64_t>(_i) + 200);
-    for (const int depth : {8, 12})
+    struct Samples {
+        int components, depth;
+    };
+    for (const auto &[components, depth] : {Samples{3, 8}, {3, 12}, {1, 8}})
         for (const bool reversible : {true, false}) {
-            InverseCase k = plain_case(random, width, height, 3, depth, 5, reversible);
+            InverseCase k = plain_case(random, width, height, components, depth, 5, reversible);
             k.multiprocessors = device->multiprocessors();
             InverseCase expected = k;
             make_planes(expected);
             bench(
-                format_string("%s, %d bits", reversible ? "5/3" : "9/7", depth), device, 3. * width * height, "samples",
-                [&] { check_case(device, k, expected); }, "j2k/transform");
+                format_string("%s, %d x %d bits", reversible ? "5/3" : "9/7", components, depth), device,
+                1. * components * width * height, "samples", [&] { check_case(device, k, expected); }, "j2k/transform");
         }
 }
 END_TEST

@@ -324,11 +324,14 @@ DEVICE void synthesise_to_memory(const IdwtInput &p) {
 }
 
 template <class W, int N>
-DEVICE void synthesise_to_planes(const IdwtStoreInput &p, const WarpWork &warp) {
+DEVICE void synthesise_to_planes(const IdwtStoreInput &p) {
+    const uint32_t number = launch_warp();
+    if (number >= p.launch.warps) return;
+    const WarpWork warp = find_work(p.launch, number);
+    const InverseStrip<W> strip(warp, p.launch.segment_rows);
     using Sample = typename W::Sample;
     using Bytes = ToPlanes<Sample, N, uint8_t>;
     using Words = ToPlanes<Sample, N, uint16_t>;
-    const InverseStrip<W> strip(warp, p.launch.segment_rows);
     const auto to = [&](const auto &sink) { synthesise<W, N>(p.launch, warp.work, strip, sink); };
     if (Bytes::fits(warp.work, p.channels))
         to(Bytes(warp.work, p.channels, strip));
@@ -337,28 +340,17 @@ DEVICE void synthesise_to_planes(const IdwtStoreInput &p, const WarpWork &warp) 
     else
         to(ToChannels<Sample, N>{warp.work, p.channels, strip.pair, {strip.writes[0], strip.writes[1]}});
 }
-template <class W>
-DEVICE void synthesise_to_planes(const IdwtStoreInput &p) {
-    const uint32_t number = launch_warp();
-    if (number >= p.launch.warps) return;
-    const WarpWork warp = find_work(p.launch, number);
-    if (warp.work->transformed)
-        synthesise_to_planes<W, 3>(p, warp);
-    else
-        synthesise_to_planes<W, 1>(p, warp);
-}
 
 // A warp owns a strip of columns and a segment of its rows, a lane two columns.
-KERNEL(kDwtThreads, j2k_idwt53, Idwt53Params)
-{
-    synthesise_to_memory<Dwt53>(p);
+KERNEL_BLOCKS(kDwtThreads, kIdwtBlocks, j2k_idwt53, Idwt53Params) { synthesise_to_memory<Dwt53>(p); }
+KERNEL_BLOCKS(kDwtThreads, kIdwtBlocks, j2k_idwt97, Idwt97Params) { synthesise_to_memory<Dwt97>(p); }
+KERNEL_BLOCKS(kDwtThreads, kIdwtBlocks, j2k_idwt53_store, Idwt53StoreParams) { synthesise_to_planes<Dwt53, 1>(p); }
+KERNEL_BLOCKS(kDwtThreads, kIdwtBlocks, j2k_idwt97_store, Idwt97StoreParams) { synthesise_to_planes<Dwt97, 1>(p); }
+KERNEL_BLOCKS(kDwtThreads, kIdwtMctBlocks, j2k_idwt53_mct_store, Idwt53MctStoreParams) {
+    synthesise_to_planes<Dwt53, 3>(p);
 }
-KERNEL(kDwtThreads, j2k_idwt97, Idwt97Params)
-{
-    synthesise_to_memory<Dwt97>(p);
+KERNEL_BLOCKS(kDwtThreads, kIdwtMctBlocks, j2k_idwt97_mct_store, Idwt97MctStoreParams) {
+    synthesise_to_planes<Dwt97, 3>(p);
 }
-// As many thread-blocks fit a multiprocessor as plan_inverse_transform() counts on.
-KERNEL_BLOCKS(kDwtThreads, 4, j2k_idwt53_store, Idwt53StoreParams) { synthesise_to_planes<Dwt53>(p); }
-KERNEL_BLOCKS(kDwtThreads, 4, j2k_idwt97_store, Idwt97StoreParams) { synthesise_to_planes<Dwt97>(p); }
 
 }  // namespace cudaenc::j2k

@@ -50,14 +50,17 @@ struct IdwtInput {
 using Idwt53Params = KernelOf<IdwtInput, "j2k/transform/idwt", "j2k_idwt53">;
 using Idwt97Params = KernelOf<IdwtInput, "j2k/transform/idwt", "j2k_idwt97">;
 
-// The last one, with inverse component transform, rounding and clipping, to planes. Where there is a component
-// transform, three tile-components are one piece of work.
+// The last one, with rounding and clipping, to planes; of one component, or of three by inverse component transform.
 struct IdwtStoreInput {
     InverseLaunchInput launch;
     const ChannelLayout *channels;  // of this picture
 };
 using Idwt53StoreParams = KernelOf<IdwtStoreInput, "j2k/transform/idwt", "j2k_idwt53_store">;
 using Idwt97StoreParams = KernelOf<IdwtStoreInput, "j2k/transform/idwt", "j2k_idwt97_store">;
+using Idwt53MctStoreParams = KernelOf<IdwtStoreInput, "j2k/transform/idwt", "j2k_idwt53_mct_store">;
+using Idwt97MctStoreParams = KernelOf<IdwtStoreInput, "j2k/transform/idwt", "j2k_idwt97_mct_store">;
+// Thread-blocks of them that fit a multiprocessor: one component leaves room for more.
+constexpr int kIdwtBlocks = 6, kIdwtMctBlocks = 4;
 
 // Resolutions as they are to planes: those without wavelet transform, and components of a component transform that
 // begin at different coordinates. InverseWork::in is the resolution itself.

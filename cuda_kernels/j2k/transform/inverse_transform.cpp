@@ -109,19 +109,27 @@ class InversePlanner {
         for (int level = k.levels - 1; level >= lowres_; level--) {
             const Extent &part = parts[static_cast<size_t>(level - lowres_)];
             if (is_empty(part)) continue;
-            const bool stores = level == lowres_ && last != Last::to_memory;
             InverseWork work = make_work(coding, t, c, level, part);
             set_input(work, k, t, level + 1, rows);
-            if (!stores) work.out = rows = make_rows(level, part);
-            work.transformed = stores && last == Last::with_component_transform;
-            const InverseLaunch::Kind kind = k.reversible
-                                                 ? stores ? InverseLaunch::kIdwt53Store : InverseLaunch::kIdwt53
-                                             : stores ? InverseLaunch::kIdwt97Store
-                                                      : InverseLaunch::kIdwt97;
+            const Last to = level == lowres_ ? last : Last::to_memory;
+            if (to == Last::to_memory) work.out = rows = make_rows(level, part);
+            work.transformed = to == Last::with_component_transform;
             rebase(work, true);
-            work_[{-level, kind}].push_back(work);
+            work_[{-level, kind_of(to, k.reversible)}].push_back(work);
         }
         return rows;
+    }
+
+    static InverseLaunch::Kind kind_of(Last to, bool reversible) {
+        switch (to) {
+            case Last::to_memory:
+                return reversible ? InverseLaunch::kIdwt53 : InverseLaunch::kIdwt97;
+            case Last::to_planes:
+                return reversible ? InverseLaunch::kIdwt53Store : InverseLaunch::kIdwt97Store;
+            case Last::with_component_transform:
+                break;
+        }
+        return reversible ? InverseLaunch::kIdwt53MctStore : InverseLaunch::kIdwt97MctStore;
     }
 
     void add_store(const TileCoding &coding, const TileComponent &t, size_t c, const ResolutionRows &rows,
@@ -185,8 +193,9 @@ class InversePlanner {
 
     void add_launch(int level, InverseLaunch::Kind kind, const std::vector<InverseWork> &work) {
         constexpr int kShortest = 4;  // a segment reads rows beyond its own
-        constexpr int kTogether = 4;  // thread-blocks on a multiprocessor
-        const int64_t together = int64_t{multiprocessors_} * kTogether * (kDwtThreads / 32);
+        const bool is_mct = kind == InverseLaunch::kIdwt53MctStore || kind == InverseLaunch::kIdwt97MctStore;
+        const int64_t together =
+            int64_t{multiprocessors_} * (is_mct ? kIdwtMctBlocks : kIdwtBlocks) * (kDwtThreads / 32);
         int64_t rows = 0;
         const auto each = [&](const auto &take) {  // of a component transform the first one stands for all
             for (size_t i = 0; i < work.size(); i += work[i].transformed ? 3 : 1) take(i, size_of(kind, work[i]));
@@ -236,24 +245,32 @@ void queue_inverse_transform(Device &device, Device::Stream stream, const Invers
             .segment_rows = l.segment_rows,
             .coefficients = buffers.coefficients,
             .in = buffers.resolutions[l.kind == InverseLaunch::kStore ? parity : 1 - parity]};
+        const IdwtInput to_memory{.launch = input, .out = buffers.resolutions[parity]};
+        const IdwtStoreInput to_planes{.launch = input, .channels = buffers.channels};
         const auto launch = [&](const auto &params) {
             device.launch(stream, {blocks_for(l.warps, kDwtThreads / 32)}, kDwtThreads, params);
         };
         switch (l.kind) {
             case InverseLaunch::kIdwt53:
-                launch(Idwt53Params{{.launch = input, .out = buffers.resolutions[parity]}});
+                launch(Idwt53Params{to_memory});
                 break;
             case InverseLaunch::kIdwt97:
-                launch(Idwt97Params{{.launch = input, .out = buffers.resolutions[parity]}});
+                launch(Idwt97Params{to_memory});
                 break;
             case InverseLaunch::kIdwt53Store:
-                launch(Idwt53StoreParams{{.launch = input, .channels = buffers.channels}});
+                launch(Idwt53StoreParams{to_planes});
                 break;
             case InverseLaunch::kIdwt97Store:
-                launch(Idwt97StoreParams{{.launch = input, .channels = buffers.channels}});
+                launch(Idwt97StoreParams{to_planes});
+                break;
+            case InverseLaunch::kIdwt53MctStore:
+                launch(Idwt53MctStoreParams{to_planes});
+                break;
+            case InverseLaunch::kIdwt97MctStore:
+                launch(Idwt97MctStoreParams{to_planes});
                 break;
             case InverseLaunch::kStore:
-                launch(StoreParams{{.launch = input, .channels = buffers.channels}});
+                launch(StoreParams{to_planes});
                 break;
         }
     }

@@ -21,7 +21,7 @@ struct ComponentOutput {
 };
 
 struct InverseLaunch {
-    enum Kind { kIdwt53, kIdwt97, kIdwt53Store, kIdwt97Store, kStore } kind;
+    enum Kind { kIdwt53, kIdwt97, kIdwt53Store, kIdwt97Store, kIdwt53MctStore, kIdwt97MctStore, kStore } kind;
     int level;                   // of the resolution that it makes: levels below the samples
     uint32_t first_work, works;  // of InversePlan::work
     uint32_t warps;
