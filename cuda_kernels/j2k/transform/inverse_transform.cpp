@@ -14,11 +14,11 @@ namespace cudaenc::j2k {
 
 namespace {
 
-bool is_empty(const Extent &e) { return e.width() <= 0 || e.height() <= 0; }
+bool has_none(const Extent &e) { return e.width() <= 0 || e.height() <= 0; }
 bool operator==(const Extent &a, const Extent &b) {
     return std::tie(a.x0, a.y0, a.x1, a.y1) == std::tie(b.x0, b.y0, b.x1, b.y1);
 }
-Extent common_part(const Extent &a, const Extent &b) {
+Extent intersection(const Extent &a, const Extent &b) {
     return {std::max(a.x0, b.x0), std::max(a.y0, b.y0), std::min(a.x1, b.x1), std::min(a.y1, b.y1)};
 }
 
@@ -41,15 +41,19 @@ void rebase(InverseWork &w, bool halves) {
 
 class InversePlanner {
   public:
-    InversePlanner(const Description &d, const Geometry &g, int lowres, const std::vector<ComponentOutput> &outputs,
-                   int multiprocessors)
-        : d_(d), g_(g), lowres_(lowres), outputs_(outputs), multiprocessors_(multiprocessors) {}
+    InversePlanner(const Description &d, const std::vector<TileComponent> &tile_components, int lowres,
+                   const std::vector<ComponentOutput> &outputs, int multiprocessors)
+        : d_(d),
+          tile_components_(tile_components),
+          lowres_(lowres),
+          outputs_(outputs),
+          multiprocessors_(multiprocessors) {}
 
     InversePlan plan() {
         const size_t components = d_.components.size();
         for (size_t tile = 0; tile < static_cast<size_t>(d_.tiles()); tile++) {
             const TileCoding &coding = d_.of_tile(static_cast<uint32_t>(tile));
-            const TileComponent *t = &g_.tile_components[tile * components];
+            const TileComponent *t = &tile_components_[tile * components];
             if (coding.mct) add_transformed(coding, t);
             for (size_t c = coding.mct ? 3 : 0; c < components; c++)
                 if (is_stored(c)) add_one(coding, t[c], c);
@@ -61,23 +65,24 @@ class InversePlanner {
   private:
     bool is_stored(size_t c) const { return outputs_[c].first_channel < outputs_[c].last_channel; }
     Extent wanted(const TileComponent &t, size_t c) const {
-        return common_part(extent_at(t, lowres_), outputs_[c].part);
+        return intersection(extent_at(t, lowres_), outputs_[c].part);
     }
 
     // The three components of a component transform.
     void add_transformed(const TileCoding &coding, const TileComponent *t) {
         const Extent e = extent_at(t[0], lowres_), part = wanted(t[0], 0);
-        bool alike = true, asked_for = false;
+        bool alike = true, same_size = true, is_wanted = false, stores = false;
         for (size_t c = 0; c < 3; c++) {
-            const Extent other = extent_at(t[c], lowres_);
-            if (other.width() != e.width() || other.height() != e.height())
-                throw Error(CUDAENC_ERR_INVALID,
-                            "JPEG 2000: a component transformation of components of different sizes");
-            alike = alike && wanted(t[c], c) == part &&
+            const Extent own = extent_at(t[c], lowres_), own_part = wanted(t[c], c);
+            same_size = same_size && own.width() == e.width() && own.height() == e.height();
+            alike = alike && own_part == part &&
                     std::tie(t[c].x0, t[c].y0, t[c].x1, t[c].y1) == std::tie(t[0].x0, t[0].y0, t[0].x1, t[0].y1);
-            asked_for = asked_for || (is_stored(c) && !is_empty(wanted(t[c], c)));
+            is_wanted = is_wanted || !has_none(own_part);
+            stores = stores || (is_stored(c) && !has_none(own_part));
         }
-        if (!asked_for) return;
+        if (is_wanted && !same_size)
+            throw Error(CUDAENC_ERR_INVALID, "JPEG 2000: a component transformation of components of different sizes");
+        if (!stores) return;
         std::array<ResolutionRows, 3> rows{};
         for (size_t c = 0; c < 3; c++)
             rows[c] = add_levels(coding, t[c], c, alike ? part : extent_at(t[c], lowres_),
@@ -91,7 +96,7 @@ class InversePlanner {
 
     void add_one(const TileCoding &coding, const TileComponent &t, size_t c) {
         const Extent part = wanted(t, c);
-        if (is_empty(part)) return;
+        if (has_none(part)) return;
         add_levels(coding, t, c, part, Last::to_planes);
         if (coding.of_component(c).levels > lowres_) return;
         add_store(coding, t, c, {}, part, part);
@@ -108,7 +113,7 @@ class InversePlanner {
         ResolutionRows rows{};
         for (int level = k.levels - 1; level >= lowres_; level--) {
             const Extent &part = parts[static_cast<size_t>(level - lowres_)];
-            if (is_empty(part)) continue;
+            if (has_none(part)) continue;
             InverseWork work = make_work(coding, t, c, level, part);
             set_input(work, k, t, level + 1, rows);
             const Last to = level == lowres_ ? last : Last::to_memory;
@@ -218,7 +223,7 @@ class InversePlanner {
     }
 
     const Description &d_;
-    const Geometry &g_;
+    const std::vector<TileComponent> &tile_components_;
     const int lowres_;
     const std::vector<ComponentOutput> &outputs_;
     const int multiprocessors_;
@@ -229,9 +234,9 @@ class InversePlanner {
 
 }  // namespace
 
-InversePlan plan_inverse_transform(const Description &description, const Geometry &geometry, int lowres,
-                                   const std::vector<ComponentOutput> &outputs, int multiprocessors) {
-    return InversePlanner(description, geometry, lowres, outputs, multiprocessors).plan();
+InversePlan plan_inverse_transform(const Description &description, const std::vector<TileComponent> &tile_components,
+                                   int lowres, const std::vector<ComponentOutput> &outputs, int multiprocessors) {
+    return InversePlanner(description, tile_components, lowres, outputs, multiprocessors).plan();
 }
 
 void queue_inverse_transform(Device &device, Device::Stream stream, const InversePlan &plan,

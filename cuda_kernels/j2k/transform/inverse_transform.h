@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../../../common/device.h"
-#include "../../../common/j2k/codestream/geometry.h"
+#include "../../../common/j2k/codestream/description.h"
 #include "idwt_params.h"
 
 namespace cudaenc::j2k {
@@ -35,11 +35,13 @@ struct InversePlan {
     std::array<uint64_t, 2> values{};  // of InverseBuffers::resolutions
 };
 
-// lowres: resolutions that are left out; no tile-component has fewer levels. outputs: of each component.
+// tile_components: [tile * components + component], Geometry's or, for a region, others whose coefficients have what
+// its samples are made of. lowres: resolutions that are left out; no tile-component has fewer levels. outputs: of each
+// component.
 // multiprocessors: of the device that is to be filled. Throws Error, CUDAENC_ERR_INVALID, if the components of a
 // component transform differ in size.
-InversePlan plan_inverse_transform(const Description &description, const Geometry &geometry, int lowres,
-                                   const std::vector<ComponentOutput> &outputs, int multiprocessors);
+InversePlan plan_inverse_transform(const Description &description, const std::vector<TileComponent> &tile_components,
+                                   int lowres, const std::vector<ComponentOutput> &outputs, int multiprocessors);
 
 // In device memory.
 struct InverseBuffers {
