@@ -107,10 +107,6 @@ struct alignas(8) PieceBits {
     uint32_t head, tail;
 };
 
-// Of a P slice a piece begins with mb_skip_run, or has no bits: at most so many zeros, of pictures below 2^18 - 1
-// macroblocks. Level 6.2 has 139264.
-constexpr uint32_t kMostSkipRunZeros = 17;
-
 // What nal.cu has to know of a group of pieces before it joins them, as one number to which pieces add: the sum of
 // their bits, pieces with a tail, and places that may need an emulation_prevention_three_byte (has_zero_run()).
 struct GroupSum {

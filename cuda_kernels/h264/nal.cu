@@ -160,15 +160,16 @@ constexpr uint32_t kSerial = 1;  // of what groups publish, as their words are c
 DEVICE bool begins_zero_run(const NalParams &p, uint32_t group) {
     return GroupSum{p.links.sums[group]}.has_zero_runs();
 }
-// Whether such a run, or the byte in which it ends, may end in a group that begins behind that group. A run goes on for
-// the zeros of one code, and has the first six bits of the byte before which an emulation_prevention_three_byte goes.
+// The last group before that has bits, as the first one of a slice has; group: not 0. Else group 0.
+DEVICE uint32_t group_before(const NalParams &p, uint32_t group) {
+    do group--;
+    while (group && !p.links.sums[group]);
+    return group;
+}
+// Whether a run of zeros may go on from before the group. Where it does, the group's first code ends it with a one, and
+// further bits follow: so the last byte of the run ends in the group.
 DEVICE bool zero_run_reaches(const NalParams &p, uint32_t group) {
-    constexpr uint32_t kReach = kMostSkipRunZeros + 2;
-    for (uint32_t bits = 0; group > 0 && bits < kReach; bits += GroupSum{p.links.sums[group]}.bits()) {
-        group--;
-        if (begins_zero_run(p, group)) return true;
-    }
-    return false;
+    return group && begins_zero_run(p, group_before(p, group));
 }
 // Whether a group counts its emulation_prevention_three_bytes.
 DEVICE bool counts_preventions(const NalParams &p, uint32_t group) {
@@ -374,22 +375,12 @@ struct GroupPreventions {
     uint32_t all;
     uint32_t zeros;  // zeros_state() before the group
 };
-// The last group before in which a byte ends, of a group that does not begin its slice: slice headers have bytes.
-// phase: in the byte in which the group begins.
-DEVICE uint32_t group_with_byte_before(const NalParams &p, uint32_t group, uint32_t phase) {
-    for (;;) {
-        group--;
-        const GroupSum sum{p.links.sums[group]};
-        if (sum.has_tails() || sum.bits() > phase) return group;
-        phase -= sum.bits();
-    }
-}
-// Counts them for the groups after, and tells these the zeros at the end. state: shared. With all threads, which have
-// filled the last window.
+// Counts them for the groups after, and tells the next one the zeros at the end. state: shared. With all threads, which
+// have filled the last window.
 DEVICE GroupPreventions count_in_group(const NalParams &p, uint32_t group, auto &windows, auto &state) {
     const bool first_thread = thread_x() == 0;
     GroupPreventions preventions{};
-    if (!windows.bytes) {
+    if (!windows.bytes && !begins_zero_run(p, group)) {
         if (first_thread) publish(p.links.preventions + group, kSerial, Published::own, 0);
         return preventions;
     }
@@ -400,11 +391,7 @@ DEVICE GroupPreventions count_in_group(const NalParams &p, uint32_t group, auto 
         if (!depends) publish(p.links.ends + group, kSerial, Published::own, end);
     }
     if (!windows.range.begins_slice && zero_run_reaches(p, group)) {
-        if (first_thread) {
-            const uint32_t before = group_with_byte_before(p, group, windows.place.phase());
-            const bool tells = counts_preventions(p, before);  // else no run of zeros ends behind that byte
-            state[0] = tells ? static_cast<uint32_t>(wait_for(p.links.ends + before, kSerial)) : 0;
-        }
+        if (first_thread) state[0] = static_cast<uint32_t>(wait_for(p.links.ends + group_before(p, group), kSerial));
         block_sync();
         preventions.zeros = state[0];
         block_sync();

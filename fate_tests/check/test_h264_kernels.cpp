@@ -232,6 +232,16 @@ START_TEST(still_pictures) {
 }
 END_TEST
 
+// mb_skip_run of more than 32 bits, for which the warp looks back far.
+START_TEST(long_skip_runs) {
+    const auto device = open_test_device(_i);
+    Random random(36);
+    CodedMacroblocks p = random_picture(random, h264_format(0, 260, 253), 1, {0, 1, 0, 0});
+    make_predicted(random, p, 1000, [](size_t i) { return i != 65540; });
+    expect_same(device, p);
+}
+END_TEST
+
 // Zeros over the ends of pieces of P slices: a last level of zeros, skipped pieces and groups, a long mb_skip_run; then
 // macroblocks of a few bits, over whose groups the byte goes on.
 START_TEST(zeros_before_skip_runs) {
@@ -279,6 +289,44 @@ START_TEST(zeros_before_skip_runs) {
 }
 END_TEST
 
+// Of such zeros most may lie in mb_skip_run, beyond the last word of the piece, in which they begin.
+START_TEST(zeros_of_skip_runs) {
+    const auto device = open_test_device(_i);
+    Random random(37);
+    CodedMacroblocks p = random_picture(random, h264_format(0, 130, 128), 1, {0, 1, 0, 0});
+    std::fill(p.levels.begin(), p.levels.end(), int16_t{0});
+    make_predicted(random, p, 1, [&](size_t) { return true; });
+    int found = 0;
+    for (int round = 0; round < 10000 && found < 3; round++) {
+        const size_t first = random.below(8), second = first + 16384 + random.below(200);
+        for (const size_t i : {first, second}) {
+            Macroblock &m = p.macroblocks[i];
+            m.type = MacroblockType::p16x16;
+            m.coded_block_pattern = i == first ? 8 : 0;
+            const int range = 1 << random.between(0, 14);
+            m.mvd[0] = {static_cast<int16_t>(random.between(-range, range)),
+                        static_cast<int16_t>(random.between(-9, 9))};
+        }
+        int16_t *const levels = &p.levels[first * 16 * static_cast<size_t>(blocks_per_macroblock(ChromaFormat::c420))];
+        levels[12 * 16] = random.one_in(2);
+        std::fill_n(levels + 15 * 16, 16, int16_t{600});
+        levels[15 * 16] = static_cast<int16_t>(random.of({609, 737, 993}));  // level_suffix ends in 8 to 10 zeros
+        BitCounter bits;
+        put_skip_run(static_cast<uint32_t>(first), bits);
+        std::vector<uint8_t> totals(p.levels.size() / 16);
+        code_macroblock(p.format, p.picture(), static_cast<uint32_t>(first), 0, totals.data(), bits, [] {});
+        const uint32_t in_last_word = (p.headers[0].count + bits.bits) % 32;
+        if (in_last_word == 0 && count_preventions(code_on_cpu(p)) > 0) {
+            expect_same(device, p);
+            found++;
+        }
+        for (const size_t i : {first, second}) p.macroblocks[i] = p.macroblocks[20];
+        std::fill_n(levels, 16 * 16, int16_t{0});
+    }
+    EXPECT(found == 3, "%d pictures", found);
+}
+END_TEST
+
 START_TEST(sign_flips) {
     const auto device = open_test_device(_i);
     Random random(25);
@@ -305,6 +353,7 @@ START_TEST(pictures_in_turn) {
         CodedMacroblocks p = random_picture(random, format, 1, {random.between(0, 6), 9, 7, 255});
         p.slices = slices;
         p.headers = {make_slice_header({0, i & 1, 0}), make_slice_header({10, i & 1, 0})};
+        if (i & 1) make_predicted(random, p, 5, [&](size_t) { return random.one_in(2); });
         pictures.push_back(std::move(p));
     }
     CodedMacroblocks &bad = pictures.back();
@@ -314,16 +363,18 @@ START_TEST(pictures_in_turn) {
         Guarded<Macroblock> macroblocks;
         Guarded<int16_t> levels;
         Guarded<SliceHeaderBits> headers;
+        bool predicted;
         std::vector<uint8_t> expected;
     };
     std::vector<DevicePicture> device_pictures;
     for (const CodedMacroblocks &p : pictures)
-        device_pictures.push_back({{device, p.macroblocks}, {device, p.levels}, {device, p.headers}, code_on_cpu(p)});
+        device_pictures.push_back(
+            {{device, p.macroblocks}, {device, p.levels}, {device, p.headers}, p.predicted, code_on_cpu(p)});
     const DeviceSliceCoder coder(device, format, slices);
     PictureBuffers buffers = coder.make_buffers();
     for (size_t i = 0; i < 600; i++) {
         const DevicePicture &p = device_pictures[i % pictures.size()];
-        coder.code(nullptr, buffers, {p.macroblocks.data(), p.levels.data(), nullptr}, p.headers.data());
+        coder.code(nullptr, buffers, {p.macroblocks.data(), p.levels.data(), nullptr, p.predicted}, p.headers.data());
         device->synchronize(Device::Stream{});
         if (i % pictures.size() == pictures.size() - 1) {
             bool failed = false;
@@ -349,6 +400,7 @@ START_TEST(uploads) {
     Random random(28);
     for (const bool flips : {false, true}) {
         CodedMacroblocks p = random_picture(random, h264_format(2, 6, 5), 3, {3, 9, 7, 1023});
+        if (flips) make_predicted(random, p, 3, [&](size_t) { return random.one_in(3); });
         if (flips) p.sign_flips.assign(p.levels.size() / 16, 0x5A5A);
         const DeviceSliceCoder coder(device, p.format, p.slices);
         PictureBuffers buffers = coder.make_buffers();
@@ -386,9 +438,17 @@ START_TEST(large_pictures) {
     Random random(30);
     const bool large = benched_on_gpu(device);
     const CodedFormat format = h264_format(1, large ? 240 : 20, large ? 135 : 12);
-    const std::pair<const char *, Mix> contents[] = {{"few levels", {1, 2, 0, 0}}, {"many levels", {5, 8, 0, 0}}};
-    for (const auto &[content, mix] : contents) {
-        const CodedMacroblocks p = random_picture(random, format, 1, mix);
+    struct {
+        const char *name;
+        Mix mix;
+        int most_skipped;  // -1: an intra picture
+    } contents[] = {{"few levels", {1, 2, 0, 0}, -1},
+                    {"many levels", {5, 8, 0, 0}, -1},
+                    {"P, few levels", {1, 2, 0, 0}, 9},
+                    {"P, still", {1, 2, 0, 0}, 2000}};
+    for (const auto &[content, mix, most_skipped] : contents) {
+        const CodedMacroblocks p = most_skipped < 0 ? random_picture(random, format, 1, mix)
+                                                    : random_p_picture(random, format, 1, mix, most_skipped, 9);
         const std::vector<uint8_t> expected = code_on_cpu(p);
         bench(format_string("h264 4:2:0, %s", content), device, format.macroblocks(), "macroblocks",
               [&] { EXPECT(code_on_device(device, p) == expected, "%s: other bytes than on the CPU", content); });
@@ -413,7 +473,9 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, zeros_between_pieces, 0, devices);
     tcase_add_loop_test(c, macroblocks_of_p, 0, devices);
     tcase_add_loop_test(c, still_pictures, 0, devices);
+    tcase_add_loop_test(c, long_skip_runs, 0, devices);
     tcase_add_loop_test(c, zeros_before_skip_runs, 0, devices);
+    tcase_add_loop_test(c, zeros_of_skip_runs, 0, devices);
     tcase_add_loop_test(c, sign_flips, 0, devices);
     tcase_add_loop_test(c, pictures_in_turn, 0, devices);
     tcase_add_loop_test(c, uploads, 0, devices);

@@ -110,7 +110,6 @@ END_TEST
 START_TEST(long_skip_runs) {
     Random random(10);
     for (const uint32_t run : {65534u, 65535u, 65536u, 131071u, 139263u}) {
-        std::string bits;
         BitWriter out;
         out.reserve(64);
         put_skip_run(run, out);
