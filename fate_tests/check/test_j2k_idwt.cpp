@@ -323,13 +323,16 @@ START_TEST(any_coefficients_to_any_planes) {
 }
 END_TEST
 
-// ---- Of one tile and all its samples, as cameras have it
+// ---- All samples of a picture in one tile, or in many alike
 
-InverseCase plain_case(Random &random, int width, int height, int components, int depth, int levels, bool reversible) {
+InverseCase plain_case(Random &random, int width, int height, int components, int depth, int levels, bool reversible,
+                       int tile = 0) {
     InverseCase k;
     Description &d = k.d;
-    d.width = d.tile_width = width, d.height = d.tile_height = height;
-    d.tiles_x = d.tiles_y = 1;
+    d.width = width, d.height = height;
+    d.tile_width = tile ? tile : width, d.tile_height = tile ? tile : height;
+    d.tiles_x = static_cast<int>(ceil_div(width, d.tile_width));
+    d.tiles_y = static_cast<int>(ceil_div(height, d.tile_height));
     for (int c = 0; c < components; c++) d.components.push_back({.dx = 1, .dy = 1, .depth = depth});
     set_coding(random, d, d, 0, components >= 3);
     d.coc.clear(), d.region_shifts.clear(), d.quantisation.clear();
@@ -377,17 +380,19 @@ START_TEST(large_pictures) {
     const int width = large ? 3840 : 96, height = large ? 2160 : 96;
     Random random(static_cast<uint64_t>(_i) + 200);
     struct Samples {
-        int components, depth;
+        int components, depth, tile;
     };
-    for (const auto &[components, depth] : {Samples{3, 8}, {3, 12}, {1, 8}})
+    for (const auto &[components, depth, tile] : {Samples{3, 8, 0}, {3, 12, 0}, {1, 8, 0}, {3, 8, large ? 256 : 32}})
         for (const bool reversible : {true, false}) {
-            InverseCase k = plain_case(random, width, height, components, depth, 5, reversible);
+            InverseCase k = plain_case(random, width, height, components, depth, 5, reversible, tile);
             k.multiprocessors = device->multiprocessors();
             InverseCase expected = k;
             make_planes(expected);
             bench(
-                format_string("%s, %d x %d bits", reversible ? "5/3" : "9/7", components, depth), device,
-                1. * components * width * height, "samples", [&] { check_case(device, k, expected); }, "j2k/transform");
+                format_string("%s, %d x %d bits%s", reversible ? "5/3" : "9/7", components, depth,
+                              tile ? ", tiles" : ""),
+                device, 1. * components * width * height, "samples", [&] { check_case(device, k, expected); },
+                "j2k/transform");
         }
 }
 END_TEST
