@@ -235,7 +235,10 @@ START_TEST(parameter_sets) {
         if (random.one_in(2)) v.frame_rate_num = 60000, v.frame_rate_den = 1001, v.fixed_frame_rate = random.one_in(2);
         v.timecodes = random.one_in(2);
         if (random.one_in(2))
-            v.hrd = Hrd{hrd_rate(int64_t{random.word()}), hrd_size(int64_t{random.word()}), random.one_in(2)};
+            v.hrd = Hrd{.bit_rate = hrd_rate(int64_t{random.word()}),
+                        .size = hrd_size(int64_t{random.word()}),
+                        .cbr = random.one_in(2),
+                        .delay_length = random.between(1, 32)};
         s.pic_init_qp = random.between(0, 51 + 6 * (s.format.luma_depth - 8));
         s.chroma_qp_index_offset = random.between(-12, 12);
         s.second_chroma_qp_index_offset = high ? random.between(-12, 12) : s.chroma_qp_index_offset;
