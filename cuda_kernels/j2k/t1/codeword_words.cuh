@@ -25,8 +25,7 @@ class CodewordWords {
   private:
     DEVICE_MEMBER void load() { load_readonly_if(count_ > 0, next_, ahead_); }
     DEVICE_MEMBER void take() {
-        const uint32_t ones = count_ >= 4 ? 0 : count_ <= 0 ? ~0u : ~0u << 8 * count_;  // behind the last byte
-        word_ = ahead_ | ones;
+        word_ = ahead_ | (count_ < 4 ? ~0u << 8 * count_ : 0);  // ones behind the last byte
         left_ = 4;
         next_++;
         count_ = max_of(count_ - 4, 0);

@@ -11,11 +11,12 @@
 
 namespace cudaenc::j2k {
 
-// What lanes of a warp have in shared memory.
+// What lanes of a warp share: the rows of the MQ decoder, and how decisions are coded, context << 1 | what they are
+// flipped by: [4][512] as ContextTables::zero_coding, [256] as its `sign`.
+constexpr uint32_t kSignCodings = 4 * 512, kCodings = kSignCodings + 256;
 struct MqTables {
     const MqState *rows;
-    const uint8_t *zero_coding;  // [4][512]: context << 1
-    const uint8_t *sign;         // ContextTables::sign
+    const uint8_t *codings;
 };
 
 // kLanes: columns of the arrays of state.
@@ -28,9 +29,9 @@ class MqLane {
         : p_(p),
           b_(block),
           tables_(tables),
-          zero_coding_(tables.zero_coding + 512 * (block.orientation == kHH   ? kHH
-                                                   : block.orientation == kHL ? kLH
-                                                                              : kHL)),  // transposed
+          zero_codings_(512u * (block.orientation == kHH   ? kHH
+                                : block.orientation == kHL ? kLH
+                                                           : kHL)),  // transposed
           contexts_(contexts),
           significant_(significant),
           negative_(negative),
@@ -171,7 +172,8 @@ class MqLane {
             if constexpr (kRaw) {
                 decision = source.get();
             } else {
-                uint32_t coding = *(next == kSign ? tables_.sign + word.sign_index(i, n) : zero_coding_ + n.around());
+                const uint32_t of_sign = kSignCodings + word.sign_index(i, n), of_zero = zero_codings_ + n.around();
+                uint32_t coding = tables_.codings[next == kSign ? of_sign : of_zero];
                 if constexpr (kCleanUp) {
                     // The whole column is left, and nothing around it is significant.
                     run = next == kZero && i % 4 == 0 && (members >> i & 15) == 15 &&
@@ -291,7 +293,7 @@ class MqLane {
     const MqDecodeInput &p_;
     const DecoderBlock b_;
     const MqTables tables_;
-    const uint8_t *const zero_coding_;
+    const uint32_t zero_codings_;  // where those of the sub-band begin
     MqState *const contexts_;
     uint32_t *const significant_, *const negative_;
     uint32_t *const planes_;
@@ -302,23 +304,22 @@ class MqLane {
 template <int kWords, int kLanes>
 DEVICE void decode_blocks(const MqDecodeInput &p) {
     SHARED(MqState, rows, kMqRows);
-    SHARED(uint8_t, zero_coding, 4 * 512);
-    SHARED(uint8_t, sign, 256);
+    SHARED(uint8_t, codings, kCodings);
     SHARED(MqState, contexts, kContexts * 32);
     SHARED(uint32_t, significant, kWords *kLanes);
     SHARED(uint32_t, negative, kWords *kLanes);
     const int lane = thread_x();
     for (int i = lane; i < kMqRows; i += kMqDecodeThreads) rows[i] = p.tables->rows.row[i];
-    for (int i = lane; i < 4 * 512; i += kMqDecodeThreads)
-        zero_coding[i] = static_cast<uint8_t>(p.tables->contexts.zero_coding[i / 512][i % 512] << 1);
-    for (int i = lane; i < 256; i += kMqDecodeThreads) sign[i] = p.tables->contexts.sign[i];
+    const ContextTables &from = p.tables->contexts;
+    for (uint32_t i = static_cast<uint32_t>(lane); i < kCodings; i += kMqDecodeThreads)
+        codings[i] = static_cast<uint8_t>(i < kSignCodings ? from.zero_coding[i / 512][i % 512] << 1
+                                                           : from.sign[i - kSignCodings]);
     block_sync();
     const uint32_t count = *p.coded.count, warp = static_cast<uint32_t>(block_x());
     const uint32_t index = warp * static_cast<uint32_t>(p.lanes) + static_cast<uint32_t>(lane);
     if (lane >= p.lanes || index >= count) return;
     uint32_t *const planes = p.planes + warp * mq_planes_words(p.lanes, p.most_words, p.most_planes) + lane;
-    const MqTables tables{opaque_shared<const MqState>(&rows[0]), opaque_shared<const uint8_t>(&zero_coding[0]),
-                          opaque_shared<const uint8_t>(&sign[0])};
+    const MqTables tables{opaque_shared<const MqState>(&rows[0]), opaque_shared<const uint8_t>(&codings[0])};
     MqLane<kLanes> block(p, p.coded.blocks[index], tables, opaque_shared<MqState>(&contexts[lane]),
                          opaque_shared<uint32_t>(&significant[lane]), opaque_shared<uint32_t>(&negative[lane]), planes);
     if (!block.run()) atomic_add(p.coded.damaged, 1u);
