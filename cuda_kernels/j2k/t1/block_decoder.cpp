@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "../../../common/j2k/t1/context_tables.h"
 #include "../../device_pipeline.h"
 #include "mq_decode_params.h"
 
@@ -19,6 +20,15 @@ int choose_mq_lanes(const DecoderLimits &limits, int multiprocessors) {
     const int most = limits.words <= kMqDecodeWords ? kMqDecodeLanes : kMqDecodeLargeLanes;
     const int64_t lanes = ceil_div(int64_t{limits.blocks} * limits.pictures, int64_t{multiprocessors} * kWarps);
     return static_cast<int>(std::clamp<int64_t>(lanes, 4, most));
+}
+
+MqDecodeTables make_mq_decode_tables() {
+    MqDecodeTables tables{};
+    const ContextTables contexts;
+    for (uint32_t i = 0; i < kSignCodings; i++)
+        tables.codings[i] = static_cast<uint8_t>(contexts.zero_coding[i / 512][i % 512] << 1);
+    std::copy(std::begin(contexts.sign), std::end(contexts.sign), tables.codings + kSignCodings);
+    return tables;
 }
 
 }  // namespace
@@ -49,7 +59,7 @@ MqBlockDecoder::MqBlockDecoder(std::shared_ptr<Device> device, const DecoderLimi
       tables_(device_, 1),
       planes_(device_, blocks_for(limits.blocks, static_cast<uint64_t>(lanes_)) *
                            mq_planes_words(lanes_, limits.words, limits.planes)) {
-    const MqDecodeTables tables{};
+    const MqDecodeTables tables = make_mq_decode_tables();
     Stream setup(device_);
     device_->upload(setup, tables_.data(), &tables, sizeof tables);
     device_->synchronize(setup);

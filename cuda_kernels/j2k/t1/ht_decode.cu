@@ -109,11 +109,12 @@ class HtVlcLane {
 
 KERNEL(kHtVlcThreads, j2k_t1_ht_vlc, HtVlcParams)
 {
-    constexpr int kEntries = 2 * 8 * 128;
-    SHARED(HtDecoded, entries, kEntries);
+    constexpr uint32_t kWords = sizeof(HtDecodeTables) / 4;
+    SHARED(uint32_t, words, kWords);
     SHARED(uint32_t, above, kRhoWords *kHtVlcThreads);
     const int lane = thread_x();
-    for (int i = lane; i < kEntries; i += kHtVlcThreads) entries[i] = p.tables->entries[i >> 10][i >> 7 & 7][i & 127];
+    for (uint32_t i = static_cast<uint32_t>(lane); i < kWords; i += kHtVlcThreads)
+        words[i] = load_readonly(reinterpret_cast<const uint32_t *>(p.tables) + i);
     block_sync();
     const uint32_t index = static_cast<uint32_t>(block_x() * kHtVlcThreads + lane);
     if (index >= *p.coded.count) return;
@@ -124,8 +125,9 @@ KERNEL(kHtVlcThreads, j2k_t1_ht_vlc, HtVlcParams)
         const HtBytes bytes = passes.bytes(p.coded, passes.set.cleanup);
         const uint32_t suffix = ht_suffix(bytes.begin, static_cast<uint32_t>(bytes.size));
         if (suffix)
-            whole =
-                HtVlcLane(entries, passes.block, bytes, suffix, opaque_shared<uint32_t>(&above[lane]), quads + 1).run();
+            whole = HtVlcLane(reinterpret_cast<const HtDecoded *>(opaque_shared<uint32_t>(&words[0])), passes.block,
+                              bytes, suffix, opaque_shared<uint32_t>(&above[lane]), quads + 1)
+                        .run();
     }
     quads[0] = whole;
 }

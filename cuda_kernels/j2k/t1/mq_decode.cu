@@ -11,9 +11,7 @@
 
 namespace cudaenc::j2k {
 
-// What lanes of a warp share: the rows of the MQ decoder, and how decisions are coded, context << 1 | what they are
-// flipped by: [4][512] as ContextTables::zero_coding, [256] as its `sign`.
-constexpr uint32_t kSignCodings = 4 * 512, kCodings = kSignCodings + 256;
+// What lanes of a warp share: MqDecodeTables in shared memory.
 struct MqTables {
     const MqState *rows;
     const uint8_t *codings;
@@ -303,23 +301,20 @@ class MqLane {
 
 template <int kWords, int kLanes>
 DEVICE void decode_blocks(const MqDecodeInput &p) {
-    SHARED(MqState, rows, kMqRows);
-    SHARED(uint8_t, codings, kCodings);
+    SHARED(uint32_t, words, kMqDecodeTableWords);
     SHARED(MqState, contexts, kContexts * 32);
     SHARED(uint32_t, significant, kWords *kLanes);
     SHARED(uint32_t, negative, kWords *kLanes);
     const int lane = thread_x();
-    for (int i = lane; i < kMqRows; i += kMqDecodeThreads) rows[i] = p.tables->rows.row[i];
-    const ContextTables &from = p.tables->contexts;
-    for (uint32_t i = static_cast<uint32_t>(lane); i < kCodings; i += kMqDecodeThreads)
-        codings[i] = static_cast<uint8_t>(i < kSignCodings ? from.zero_coding[i / 512][i % 512] << 1
-                                                           : from.sign[i - kSignCodings]);
+    for (uint32_t i = static_cast<uint32_t>(lane); i < kMqDecodeTableWords; i += kMqDecodeThreads)
+        words[i] = load_readonly(reinterpret_cast<const uint32_t *>(p.tables) + i);
     block_sync();
     const uint32_t count = *p.coded.count, warp = static_cast<uint32_t>(block_x());
     const uint32_t index = warp * static_cast<uint32_t>(p.lanes) + static_cast<uint32_t>(lane);
     if (lane >= p.lanes || index >= count) return;
     uint32_t *const planes = p.planes + warp * mq_planes_words(p.lanes, p.most_words, p.most_planes) + lane;
-    const MqTables tables{opaque_shared<const MqState>(&rows[0]), opaque_shared<const uint8_t>(&codings[0])};
+    const MqTables tables{opaque_shared<const MqState>(&words[0]),
+                          opaque_shared<const uint8_t>(reinterpret_cast<const uint8_t *>(&words[kMqRows]))};
     MqLane<kLanes> block(p, p.coded.blocks[index], tables, opaque_shared<MqState>(&contexts[lane]),
                          opaque_shared<uint32_t>(&significant[lane]), opaque_shared<uint32_t>(&negative[lane]), planes);
     if (!block.run()) atomic_add(p.coded.damaged, 1u);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // MQ decoding on a device: its parameters.
 #pragma once
-#include "../../../common/j2k/t1/context_tables.h"
 #include "../../../common/j2k/t1/mq.h"
 #include "../../../common/kernel_name.h"
 #include "block_decoder_params.h"
@@ -13,10 +12,13 @@ namespace cudaenc::j2k {
 constexpr int kMqDecodeThreads = 32;
 constexpr int kMqDecodeWords = 32, kMqDecodeMostWords = 256;  // of a block: 32 x 32, 4 x 1024
 constexpr int kMqDecodeLanes = 32, kMqDecodeLargeLanes = 16;  // that are there for one
+// How decisions are coded, context << 1 | what they are flipped by: ContextTables::zero_coding, then its `sign`.
+constexpr uint32_t kSignCodings = 4 * 512, kCodings = kSignCodings + 256;
 struct MqDecodeTables {
-    ContextTables contexts;
     MqTable rows;
+    uint8_t codings[kCodings];
 };
+constexpr uint32_t kMqDecodeTableWords = sizeof(MqDecodeTables) / 4;
 struct MqDecodeInput {
     CodedBlocks coded;
     const MqDecodeTables *tables;
