@@ -16,10 +16,9 @@ namespace {
 // Lanes of a warp that take a block. With fewer they wait less for each other, but take more warps: no more than a
 // device holds at once.
 int choose_mq_lanes(const DecoderLimits &limits, int multiprocessors) {
-    constexpr int kWarps = 12;  // that a multiprocessor holds
-    const int most = limits.words <= kMqDecodeWords ? kMqDecodeLanes : kMqDecodeLargeLanes;
-    const int64_t lanes = ceil_div(int64_t{limits.blocks} * limits.pictures, int64_t{multiprocessors} * kWarps);
-    return static_cast<int>(std::clamp<int64_t>(lanes, 4, most));
+    const int warps = limits.words <= kMqDecodeWords ? 12 : 7;  // that a multiprocessor holds, by their shared memory
+    const int64_t lanes = ceil_div(int64_t{limits.blocks} * limits.pictures, int64_t{multiprocessors} * warps);
+    return static_cast<int>(std::clamp<int64_t>(lanes, 4, mq_decode_lanes(limits.words)));
 }
 
 MqDecodeTables make_mq_decode_tables() {

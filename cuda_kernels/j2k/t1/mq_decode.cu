@@ -17,13 +17,11 @@ struct MqTables {
     const uint8_t *codings;
 };
 
-// kLanes: columns of the arrays of state.
-template <int kLanes>
 class MqLane {
   public:
-    // contexts, significant, negative: the lane's columns.
+    // contexts, significant, negative: the lane's columns, the latter two in rows of `stride`.
     DEVICE_MEMBER MqLane(const MqDecodeInput &p, const DecoderBlock &block, const MqTables &tables, MqState *contexts,
-                         uint32_t *significant, uint32_t *negative, uint32_t *planes)
+                         uint32_t *significant, uint32_t *negative, int stride, uint32_t *planes)
         : p_(p),
           b_(block),
           tables_(tables),
@@ -34,12 +32,13 @@ class MqLane {
           significant_(significant),
           negative_(negative),
           planes_(planes),
+          stride_(stride),
           columns_((block.width + 7) / 8),
           stripes_((block.height + 3) / 4) {}
 
     // Whether the block is whole.
     DEVICE_MEMBER bool run() {
-        for (int i = 0; i < columns_ * stripes_; i++) significant_[i * kLanes] = negative_[i * kLanes] = 0;
+        for (int i = 0; i < columns_ * stripes_; i++) significant_[i * stride_] = negative_[i * stride_] = 0;
         reset_contexts();
         const bool whole = b_.planes <= p_.most_planes && decode();
         write();
@@ -110,7 +109,7 @@ class MqLane {
         return planes_[((static_cast<uint32_t>(plane) + 2) * p_.most_words + word) * p_.lanes];
     }
     DEVICE_MEMBER uint32_t load(const uint32_t *array, int x, int y) const {
-        return x < columns_ && y >= 0 && y < stripes_ ? array[(y * columns_ + x) * kLanes] : 0;
+        return x < columns_ && y >= 0 && y < stripes_ ? array[(y * columns_ + x) * stride_] : 0;
     }
     // Calls body(word) for each word in the order of the scan, and stores what became significant.
     template <bool kSigns, class Body>
@@ -144,8 +143,8 @@ class MqLane {
                 }
                 body(word);
                 if (kSigns && word.added) {
-                    significant_[index * kLanes] = own.own = word.significant();
-                    negative_[index * kLanes] = sign.own = word.signs();
+                    significant_[index * stride_] = own.own = word.significant();
+                    negative_[index * stride_] = sign.own = word.signs();
                 }
             }
         }
@@ -262,7 +261,7 @@ class MqLane {
         for (int y = 0; y < stripes_; y++) CUDAENC_NO_UNROLL
         for (int x = 0; x < columns_; x++, index++) {
             uint32_t word[32];  // by bits, then by samples
-            const uint32_t significant = passes_ ? significant_[index * kLanes] : 0;
+            const uint32_t significant = passes_ ? significant_[index * stride_] : 0;
             const uint32_t known = is_partial ? bits(index, last) : significant;
             CUDAENC_UNROLL
             for (int q = 0; q < 31; q++) {
@@ -270,7 +269,7 @@ class MqLane {
                 word[q] = significant && plane >= last && plane < b_.planes ? bits(index, plane) : 0;
                 word[q] |= q == last ? known : q == last + 1 ? significant & ~known : 0;
             }
-            word[31] = negative_[index * kLanes];
+            word[31] = negative_[index * stride_];
             transpose_stage<16>(word, 0x0000FFFFu);
             transpose_stage<8>(word, 0x00FF00FFu);
             transpose_stage<4>(word, 0x0F0F0F0Fu);
@@ -295,16 +294,18 @@ class MqLane {
     MqState *const contexts_;
     uint32_t *const significant_, *const negative_;
     uint32_t *const planes_;
+    const int stride_;             // of significant_ and negative_
     const int columns_, stripes_;  // of words
     int passes_ = 0;               // that were decoded
 };
 
-template <int kWords, int kLanes>
-DEVICE void decode_blocks(const MqDecodeInput &p) {
+// kRoom: words of all lanes, in rows of `stride`.
+template <uint32_t kRoom>
+DEVICE void decode_blocks(const MqDecodeInput &p, int stride) {
     SHARED(uint32_t, words, kMqDecodeTableWords);
     SHARED(MqState, contexts, kContexts * 32);
-    SHARED(uint32_t, significant, kWords *kLanes);
-    SHARED(uint32_t, negative, kWords *kLanes);
+    SHARED(uint32_t, significant, kRoom);
+    SHARED(uint32_t, negative, kRoom);
     const int lane = thread_x();
     for (uint32_t i = static_cast<uint32_t>(lane); i < kMqDecodeTableWords; i += kMqDecodeThreads)
         words[i] = load_readonly(reinterpret_cast<const uint32_t *>(p.tables) + i);
@@ -315,19 +316,19 @@ DEVICE void decode_blocks(const MqDecodeInput &p) {
     uint32_t *const planes = p.planes + warp * mq_planes_words(p.lanes, p.most_words, p.most_planes) + lane;
     const MqTables tables{opaque_shared<const MqState>(&words[0]),
                           opaque_shared<const uint8_t>(reinterpret_cast<const uint8_t *>(&words[kMqRows]))};
-    MqLane<kLanes> block(p, p.coded.blocks[index], tables, opaque_shared<MqState>(&contexts[lane]),
-                         opaque_shared<uint32_t>(&significant[lane]), opaque_shared<uint32_t>(&negative[lane]), planes);
+    MqLane block(p, p.coded.blocks[index], tables, opaque_shared<MqState>(&contexts[lane]),
+                 opaque_shared<uint32_t>(&significant[lane]), opaque_shared<uint32_t>(&negative[lane]), stride, planes);
     if (!block.run()) atomic_add(p.coded.damaged, 1u);
 }
 
 KERNEL(kMqDecodeThreads, j2k_t1_mq_decode, MqDecodeParams)
 {
-    decode_blocks<kMqDecodeWords, kMqDecodeLanes>(p);
+    decode_blocks<kMqDecodeRoom>(p, mq_decode_lanes(kMqDecodeWords));
 }
 
 KERNEL(kMqDecodeThreads, j2k_t1_mq_decode_large, MqDecodeLargeParams)
 {
-    decode_blocks<kMqDecodeMostWords, kMqDecodeLargeLanes>(p);
+    decode_blocks<kMqDecodeLargeRoom>(p, mq_decode_lanes(p.most_words));
 }
 
 }  // namespace cudaenc::j2k

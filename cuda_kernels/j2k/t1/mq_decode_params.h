@@ -10,8 +10,14 @@ namespace cudaenc::j2k {
 // MQ decoding: a lane a block. Samples go by words: bit 4 x + y is row y of column x, 4 rows and 8 columns, in the
 // order of the scan (T.800 Figure D.1). Grid: ceil(blocks / lanes), of kMqDecodeThreads.
 constexpr int kMqDecodeThreads = 32;
-constexpr int kMqDecodeWords = 32, kMqDecodeMostWords = 256;  // of a block: 32 x 32, 4 x 1024
-constexpr int kMqDecodeLanes = 32, kMqDecodeLargeLanes = 16;  // that are there for one
+// Up to 32x32 samples, and larger ones up to 4x1024: words of a block, and of all of a warp, whose significance and
+// whose signs are in shared memory.
+constexpr uint32_t kMqDecodeWords = 32, kMqDecodeMostWords = 256;
+constexpr uint32_t kMqDecodeRoom = 1024, kMqDecodeLargeRoom = 2048;
+// Lanes of a warp that can take a block of so many words.
+CUDAENC_HD constexpr int mq_decode_lanes(uint32_t words) {
+    return words <= kMqDecodeWords ? 32 : words <= kMqDecodeLargeRoom / 16 ? 16 : 8;
+}
 // How decisions are coded, context << 1 | what they are flipped by: ContextTables::zero_coding, then its `sign`.
 constexpr uint32_t kSignCodings = 4 * 512, kCodings = kSignCodings + 256;
 struct MqDecodeTables {
