@@ -205,6 +205,7 @@ class HtSamples {
           states_(states) {}
 
     DEVICE_MEMBER void clear() const {
+        warp_sync();  // behind what other lanes have stored
         for (uint32_t y = 0; y < b_.height; y++)
             for (uint32_t x = static_cast<uint32_t>(lane_id()); x < b_.width; x += 32)
                 to_[static_cast<uint64_t>(y) * b_.stride + x] = 0;
