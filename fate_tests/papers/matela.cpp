@@ -51,7 +51,7 @@ double grok_ms(const PaperRun &run, const Case &c, const Frames &frames) {
     const char *program = std::getenv("GRK_COMPRESS");
     const std::string command =
         format_string("%s -v -i %s -o %s -n 6 -b %d,%d -H 1 -e %d 2>&1", program ? program : "grk_compress", in.c_str(),
-                      out.c_str(), c.cblk, c.cblk, run.small ? 1 : 3);
+                      out.c_str(), c.cblk, c.cblk, run.small || c.pixels() > 1 << 20 ? 1 : 3);
     double ms = 0;
     if (FILE *said = popen(command.c_str(), "r")) {
         char line[1024];
