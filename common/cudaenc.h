@@ -531,6 +531,18 @@ const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size);
  *  its other pointers may, their sizes are 0 then. */
 int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame);
 
+/** Changes the QP of CUDAENC_CODEC_H264 with constant QP or quality, from the next frame on. By the session's thread.
+ * The session may not be NULL.
+ *  @return CUDAENC_OK, or CUDAENC_ERR_INVALID: a QP that is not allowed, or another rate control; or
+ *  CUDAENC_ERR_UNSUPPORTED: another codec. Then nothing changes. */
+int cudaenc_set_qp(CudaencSession *session, int qp);
+
+/** Changes bits/s of CUDAENC_CODEC_H264 with rate control by bit rate, from the next frame on: on average, which counts
+ *  from there, and into the decoder's buffer. max_rate 0: as before; where that was bit_rate, it stays so. The buffer's
+ *  size stays; with hrd its rate does, too, which the stream tells. The level has to allow both. As cudaenc_set_qp().
+ */
+int cudaenc_set_bit_rate(CudaencSession *session, int64_t bit_rate, int64_t max_rate);
+
 /** Takes the oldest frame's packet and waits for it when the ring is full or the session is flushed. By the session's
  *  thread. Neither pointer may be NULL.
  *  @return CUDAENC_OK, CUDAENC_AGAIN, CUDAENC_EOF, or an error of the oldest frame, which leaves the ring with

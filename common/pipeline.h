@@ -2,12 +2,14 @@
 // The interface of a codec's pipeline, in either direction: slots for work in flight, and the ring that hands them out.
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cudaenc.h"
+#include "error.h"
 #include "packet_pool.h"
 
 namespace cudaenc {
@@ -44,9 +46,19 @@ class Pipeline {
     std::vector<CudaencStageTime> times_;
 };
 
+// What another input is to have: a QP, or bits/s on average and into the decoder's buffer.
+struct RateChange {
+    std::optional<int> qp;
+    int64_t bit_rate = 0, max_rate = 0;
+};
+
 class Encoder : public Pipeline<CudaencFrame, PooledBuffer> {
   public:
     virtual std::span<const uint8_t> extradata() const { return {}; }  // for decoders, before the first packet
+    // Of inputs that are submitted from here on. Throws Error.
+    virtual void change_rate(const RateChange &) {
+        throw Error(CUDAENC_ERR_UNSUPPORTED, "the rate of this codec cannot change within a session");
+    }
 };
 
 // What the headers of a packet say. A codec derives its own, by which its pipelines read on.
@@ -105,6 +117,8 @@ class Ring {
     }
 
     void flush() { flushed_ = true; }  // no input follows
+
+    void change_rate(const RateChange &change) { pipeline_->change_rate(change); }
 
   private:
     std::unique_ptr<P> pipeline_;

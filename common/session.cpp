@@ -282,6 +282,15 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
     });
 }
 
+int cudaenc_set_qp(CudaencSession *session, int qp) {
+    return guarded(log_of(session), {{"session", session}}, [&] { session->ring.change_rate({.qp = qp}); });
+}
+
+int cudaenc_set_bit_rate(CudaencSession *session, int64_t bit_rate, int64_t max_rate) {
+    return guarded(log_of(session), {{"session", session}},
+                   [&] { session->ring.change_rate({.qp = {}, .bit_rate = bit_rate, .max_rate = max_rate}); });
+}
+
 int cudaenc_receive(CudaencSession *session, CudaencPacket *packet) {
     return receive(session, packet, Receive::when_due);
 }

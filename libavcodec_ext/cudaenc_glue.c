@@ -552,7 +552,9 @@ int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
         if (ret < 0)
             return ret;
 
-        ret = submit_frame(avctx, ctx, frame);
+        ret = ctx->before_frame ? ctx->before_frame(avctx) : 0;
+        if (ret >= 0)
+            ret = submit_frame(avctx, ctx, frame);
         if (ret < 0) {
             av_frame_unref(frame);
             return ret;

@@ -60,6 +60,7 @@ typedef struct FFCudaencContext {
     int matrix_warned;
     int timecode_warned;
     int alpha_warned;
+    int (*before_frame)(AVCodecContext *avctx); /**< set by a codec whose options may change between frames */
 } FFCudaencContext;
 
 #define CUDAENC_OPTION_FLAGS (AV_OPT_FLAG_VIDEO_PARAM | AV_OPT_FLAG_ENCODING_PARAM)

@@ -49,6 +49,8 @@ typedef struct H264CudaContext {
     uint8_t *encrypt_iv;
     int encrypt_iv_size;
     struct AVAES *aes; /* NULL: no encryption */
+    int64_t known_bit_rate, known_max_rate; /* what the session has */
+    int known_qp, known_crf;
 } H264CudaContext;
 
 enum { HRD_NONE, HRD_VBR, HRD_CBR };
@@ -176,6 +178,28 @@ static int set_rate(AVCodecContext *avctx, const H264CudaContext *s, CudaencH264
     return 0;
 }
 
+static void keep_rate(const AVCodecContext *avctx, H264CudaContext *s)
+{
+    s->known_bit_rate = avctx->bit_rate;
+    s->known_max_rate = avctx->rc_max_rate;
+    s->known_qp       = s->qp;
+    s->known_crf      = s->crf;
+}
+
+/* As with libx264, a program may change rates, qp and crf between two frames. */
+static int change_rate(AVCodecContext *avctx)
+{
+    H264CudaContext *s = avctx->priv_data;
+    int ret = CUDAENC_OK;
+
+    if (avctx->bit_rate != s->known_bit_rate || avctx->rc_max_rate != s->known_max_rate)
+        ret = cudaenc_set_bit_rate(s->common.session, avctx->bit_rate, avctx->rc_max_rate);
+    else if (s->qp != s->known_qp || s->crf != s->known_crf)
+        ret = cudaenc_set_qp(s->common.session, s->qp != s->known_qp ? s->qp : s->crf);
+    keep_rate(avctx, s);
+    return ff_cudaenc_error(ret);
+}
+
 /* What muxers and callers ask for: taken from the parameter sets themselves. */
 static int take_parameter_sets(AVCodecContext *avctx, const CudaencSession *session)
 {
@@ -268,6 +292,8 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     if (avctx->chroma_sample_location != AVCHROMA_LOC_UNSPECIFIED)
         config.h264.chroma_location = avctx->chroma_sample_location - 1;
 
+    keep_rate(avctx, s);
+    s->common.before_frame = change_rate;
     ret = ff_cudaenc_init(avctx, &config);
     if (ret < 0)
         return ret;

@@ -19,6 +19,7 @@ namespace cudaenc::h264 {
 class H264Pipeline : public CpuEncoder {
   public:
     std::span<const uint8_t> extradata() const override { return packet_writer_.parameter_sets(); }
+    void change_rate(const RateChange &change) override { packet_writer_.change_rate(change); }
 
   protected:
     // A frame in flight.
@@ -67,7 +68,7 @@ class H264Pipeline : public CpuEncoder {
 
   private:
     // Whether QpPlanner::recode() needs the picture's bits. At a constant QP slices are coded first, see fits().
-    bool counts(const Picture &picture) const { return !p_.rate.constant() || picture.qp != p_.rate.qp; }
+    bool counts(const Picture &picture) const { return !p_.rate.constant() || picture.qp != picture.target.qp; }
     void encode_picture(Picture &picture);
     void scramble(Picture &picture);
     bool encode_again(Picture &picture, uint64_t slice_bytes);

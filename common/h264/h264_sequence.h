@@ -22,6 +22,7 @@ class SequencePipeline : public CpuEncoder {
                      const std::shared_ptr<Device> &device = nullptr);
     ~SequencePipeline() override { stop(); }
     std::span<const uint8_t> extradata() const override { return packet_writer_.parameter_sets(); }
+    void change_rate(const RateChange &change) override { packet_writer_.change_rate(change); }
 
   protected:
     struct Picture : PictureState {

@@ -51,7 +51,8 @@ Sei make_sei_of(const CudaencFrame &frame, const Params &p) {
 
 }  // namespace
 
-PacketWriter::PacketWriter(const Params &params) : p_(params), parameter_sets_(make_sps(params.sets)) {
+PacketWriter::PacketWriter(const Params &params)
+    : p_(params), rate_(params.rate), parameter_sets_(make_sps(params.sets)) {
     append(parameter_sets_, make_pps(p_.sets));
     if (p_.avc_intra_class) {
         prefix_ = make_avc_intra_prefix(p_.sets, p_.avc_intra_flavor);
@@ -66,6 +67,7 @@ void PacketWriter::begin(PictureState &picture, const CudaencFrame &frame) const
     Sei sei = make_sei_of(frame, p_);
     picture.number = pictures_;
     picture.forced_key = frame.key;
+    picture.target = rate_;
     picture.skipped = p_.sets.vui.hrd ? 0 : frame.skipped;  // HRD parameters tell of a fixed frame rate
     picture.header = {
         .first_macroblock = 0,

@@ -25,6 +25,9 @@ class PacketWriter {
     explicit PacketWriter(const Params &params);
     const std::vector<uint8_t> &parameter_sets() const { return parameter_sets_; }
 
+    // Of pictures from the next one on. Throws Error(CUDAENC_ERR_INVALID).
+    void change_rate(const RateChange &change) { rate_ = changed_rate(p_, rate_, change); }
+
     // The next picture: its number and prefix. Throws Error for side data that is not allowed. It counts from accept()
     // on.
     void begin(PictureState &picture, const CudaencFrame &frame) const;
@@ -57,6 +60,7 @@ class PacketWriter {
 
   private:
     const Params &p_;
+    RateTarget rate_;
     std::vector<uint8_t> parameter_sets_;
     // NAL units before SEI messages, of IDR and of other pictures.
     std::vector<uint8_t> prefix_, predicted_prefix_;

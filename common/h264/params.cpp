@@ -350,6 +350,8 @@ void set_avc_intra(const AvcIntra &a, Params &p) {
     p.sets.pic_order_cnt_type = 0;
 }
 
+int key_offset_of(int gop_size, int qp) { return gop_size > 1 ? std::min(kIdrQpOffset, std::max(qp, 0)) : 0; }
+
 // The rate that a level has to allow.
 RateTarget rate_of_level(RateTarget rate) {
     if (rate.picture_bytes)
@@ -397,9 +399,10 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.avc_intra_flavor = o.avc_intra_flavor;
     p.rate.delay = p.effort == kAllTypes && o.gop_size == 1 ? kRateDelay : 1;
     p.rate.predicted = o.gop_size > 1;
-    p.rate.key_offset = o.gop_size > 1 ? std::min(kIdrQpOffset, std::max(o.qp, 0)) : 0;
+    p.rate.key_offset = key_offset_of(o.gop_size, o.qp);
     p.rate.level_idc = p.warning.empty() ? level.idc : 0;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
+    p.most_bit_rate = int64_t{level.bit_rate} * factor_of(profile, p.rate);
     p.gop_size = o.gop_size;
     p.least_gop_size = o.min_gop_size ? o.min_gop_size : std::max(o.gop_size / 10, 1);
     p.scene_cut = o.scene_cut;
@@ -442,6 +445,40 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
                            .delay_length = std::max<int>(8, std::bit_width(2u * static_cast<unsigned>(o.gop_size)))};
     sets.pic_init_qp = p.rate.qp + qp_bd_offset(depth);
     return p;
+}
+
+RateTarget changed_rate(const Params &p, RateTarget r, const RateChange &change) {
+    r.version++;
+    if (change.qp) {
+        if (r.bit_rate || r.picture_bytes)
+            refuse(format_string("qp %d is not allowed: the rate control has a target of bits", *change.qp));
+        check_range("qp", *change.qp, -qp_bd_offset(p.picture.bit_depth), kMaxQp);
+        r.qp = *change.qp;
+        r.key_offset = key_offset_of(p.gop_size, r.qp);
+        return r;
+    }
+    const int64_t rate = change.bit_rate, most = change.max_rate;
+    const auto refuse_rate = [](const char *name, int64_t value, const std::string &why) {
+        refuse(format_string("%s %lld is not allowed: %s", name, static_cast<long long>(value), why.c_str()));
+    };
+    if (!r.bit_rate) refuse_rate("bit_rate", rate, "the rate control has none");
+    if (rate < 1 || rate > p.most_bit_rate)
+        refuse_rate("bit_rate", rate,
+                    format_string("it is 1 to %lld in the stream's level", static_cast<long long>(p.most_bit_rate)));
+    if (most && !r.buffer_size) refuse_rate("max_rate", most, "there is no buffer");
+    if (most && r.cbr && most != rate) refuse_rate("max_rate", most, "with cbr it is bit_rate");
+    const int64_t into = most ? most : r.max_rate == r.bit_rate ? rate : r.max_rate;
+    if (r.hrd_size && into != r.max_rate)
+        refuse_rate(r.cbr ? "bit_rate" : "max_rate", into, "HRD parameters tell of another rate into the buffer");
+    if (r.buffer_size && (into < rate || into > p.most_bit_rate))
+        refuse_rate("max_rate", into,
+                    format_string("it is at least bit_rate, %lld, and at most %lld in the stream's level",
+                                  static_cast<long long>(rate), static_cast<long long>(p.most_bit_rate)));
+    if (r.buffer_size && r.buffer_size < ceil_div(ceil_div(into * r.rate_den, r.rate_num), 8) * 8)
+        refuse_rate("max_rate", into, "the buffer has no room for what comes in a frame's time");
+    r.bit_rate = rate;
+    r.max_rate = into;
+    return r;
 }
 
 std::string summary(const Params &p) {

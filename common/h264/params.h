@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../cudaenc.h"
+#include "../pipeline.h"
 #include "rate/rate_control.h"
 #include "syntax/headers.h"
 #include "syntax/picture_format.h"
@@ -30,6 +31,7 @@ struct Params {
     int scene_cut;             // see Gop
     int most_vertical_vector;  // samples, of the level
     uint32_t encrypt_parts;    // ScrambledParts
+    int64_t most_bit_rate;     // of the level
     bool deblock, aud, repeat_headers, timecodes;
     int avc_intra_class, avc_intra_flavor;  // of CudaencH264Options
     std::string warning;                    // what the options do that their user may not want; mostly empty
@@ -38,6 +40,9 @@ struct Params {
 // Checks options and format and derives the rest.
 // Throws Error(CUDAENC_ERR_INVALID) with a line that names the option, its value and what is allowed.
 Params make_params(const CudaencFormat &format, const CudaencH264Options &options);
+
+// The rate control's targets after a change. Throws Error(CUDAENC_ERR_INVALID) with a line as make_params().
+RateTarget changed_rate(const Params &params, RateTarget rate, const RateChange &change);
 
 // What is coded, in a few words for logs.
 std::string summary(const Params &params);

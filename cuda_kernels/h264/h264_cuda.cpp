@@ -60,6 +60,7 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
     }
     ~H264CudaEncoder() override { drain(); }
     std::span<const uint8_t> extradata() const override { return packet_writer_.parameter_sets(); }
+    void change_rate(const RateChange &change) override { packet_writer_.change_rate(change); }
 
     PooledBuffer finish(int slot) override {
         PooledBuffer packet = DeviceEncoder::finish(slot);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Sequences of IDR and P pictures through the C API: which pictures are IDR pictures, and what their packets tell.
+#include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,11 +43,14 @@ struct Packets {
     std::vector<uint8_t> stream;
     std::vector<std::vector<uint8_t>> packets;
     std::string types;  // K: a key packet, d: one that needs others
+    std::vector<int> qps;
 };
 
-// keys: numbers of frames that ask for a key packet.
-Packets encode(const CudaencConfig &config, const std::vector<Picture> &pictures,
-               const std::vector<size_t> &keys = {}) {
+using Change = std::function<void(CudaencSession *session, size_t frame)>;
+
+// keys: numbers of frames that ask for a key packet; change: what is done before each frame.
+Packets encode(const CudaencConfig &config, const std::vector<Picture> &pictures, const std::vector<size_t> &keys = {},
+               const Change &change = {}) {
     Packets result;
     CudaencSession *session;
     EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open: %s",
@@ -58,11 +63,13 @@ Packets encode(const CudaencConfig &config, const std::vector<Picture> &pictures
             result.packets.emplace_back(packet.data, packet.data + packet.size);
             result.stream.insert(result.stream.end(), packet.data, packet.data + packet.size);
             result.types += packet.delta ? 'd' : 'K';
+            result.qps.push_back(static_cast<int>(packet.quality));
             cudaenc_buffer_free(packet.buffer);
         }
     };
     for (size_t i = 0; i < pictures.size(); i++) {
         CudaencFrame frame = pictures[i].frame();
+        if (change) change(session, i);
         frame.key = std::find(keys.begin(), keys.end(), i) != keys.end();
         EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
         receive();
@@ -77,6 +84,7 @@ CudaencConfig make_config_of(int gop_size, Log *log) {
     CudaencConfig config = make_h264_config(kFormat, "cpu", log);
     config.h264.effort = 0;
     config.h264.gop_size = gop_size;
+    config.h264.level = 41;  // which has room for changes
     config.threads = 2;
     return config;
 }
@@ -185,6 +193,94 @@ START_TEST(scene_cuts) {
 }
 END_TEST
 
+// A QP from a frame on; it does not depend on threads or frames in flight.
+START_TEST(changed_qp) {
+    std::vector<Picture> pictures;
+    for (int i = 0; i < 12; i++) pictures.push_back(draw(0, i));
+    const Change change = [](CudaencSession *session, size_t frame) {
+        if (frame == 5 || frame == 9) EXPECT_EQ(cudaenc_set_qp(session, frame == 5 ? 40 : 12), CUDAENC_OK);
+    };
+    for (const int gop_size : {1, 30})
+        for (const int control : {CUDAENC_H264_CONSTANT_QP, CUDAENC_H264_CONSTANT_QUALITY}) {
+            Log log;
+            CudaencConfig config = make_config_of(gop_size, &log);
+            config.h264.qp = 30;
+            config.h264.rate_control = control;
+            const Packets expected = encode(config, pictures, {}, change);
+            for (size_t i = 0; i < pictures.size(); i++) {
+                const int wanted = i < 5 ? 30 : i < 9 ? 40 : 12;
+                EXPECT(expected.qps[i] == wanted - (gop_size > 1 && !i ? 3 : 0), "picture %zu: QP %d", i,
+                       expected.qps[i]);
+            }
+            check_stream(expected, "QPs");
+            config.async_depth = 7;
+            EXPECT(encode(config, pictures, {}, change).stream == expected.stream, "in flight");
+            config.device = "emu";
+            EXPECT(encode(config, pictures, {}, change).stream == expected.stream, "device");
+        }
+}
+END_TEST
+
+// Each part of a stream has its own average.
+START_TEST(changed_bit_rate) {
+    std::vector<Picture> pictures;
+    for (int i = 0; i < 250; i++) pictures.push_back(draw(0, i));
+    const int64_t rates[] = {100000, 230000};
+    const Change change = [&](CudaencSession *session, size_t frame) {
+        if (frame == 125) EXPECT_EQ(cudaenc_set_bit_rate(session, rates[1], 0), CUDAENC_OK);
+    };
+    Log log;
+    CudaencConfig config = make_config_of(_i ? 50 : 1, &log);
+    config.h264.rate_control = CUDAENC_H264_BIT_RATE;
+    config.h264.bit_rate = rates[0];
+    config.h264.buffer_size = 100000;
+    const Packets expected = encode(config, pictures, {}, change);
+    for (const size_t part : {0, 1}) {
+        double bits = 0;
+        for (size_t i = 0; i < 125; i++) bits += 8 * static_cast<double>(expected.packets[125 * part + i].size());
+        const double off = bits / 125 * 25 / static_cast<double>(rates[part]) - 1;
+        EXPECT(std::abs(off) < 0.08, "gop_size %d, part %zu: %+.1f %%, QP %d", config.h264.gop_size, part, 100 * off,
+               expected.qps[125 * part + 100]);
+    }
+    config.async_depth = 9, config.threads = 1;
+    EXPECT(encode(config, pictures, {}, change).stream == expected.stream, "in flight");
+}
+END_TEST
+
+// What a session cannot have is refused with a line, and nothing changes.
+START_TEST(refused_changes) {
+    Log log;
+    const auto with = [&](auto set, auto change, const char *line) {
+        CudaencConfig config = make_config_of(30, &log);
+        set(config.h264);
+        CudaencSession *session;
+        EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "%s", line);
+        EXPECT(change(session) == CUDAENC_ERR_INVALID, "%s", line);
+        EXPECT(log.lines.back().find(line) != std::string::npos, "'%s', not '%s'", log.lines.back().c_str(), line);
+        cudaenc_close(session);
+    };
+    const auto none = [](CudaencH264Options &) {};
+    const auto rate = [](CudaencH264Options &o) { o.rate_control = CUDAENC_H264_BIT_RATE, o.bit_rate = 200000; };
+    const auto buffer = [&](CudaencH264Options &o) { rate(o), o.max_rate = 300000, o.buffer_size = 30000; };
+    const auto hrd = [&](CudaencH264Options &o) { rate(o), o.max_rate = 320000, o.hrd = 1; };
+    const auto bits = [](int64_t average, int64_t most) {
+        return [=](CudaencSession *s) { return cudaenc_set_bit_rate(s, average, most); };
+    };
+    const auto qp = [](int value) { return [=](CudaencSession *s) { return cudaenc_set_qp(s, value); }; };
+    with(none, qp(52), "qp 52 is not allowed: it is 0 to 51");
+    with(none, bits(100, 0), "bit_rate 100 is not allowed: the rate control has none");
+    with(rate, qp(20), "qp 20 is not allowed: the rate control has a target of bits");
+    with(rate, bits(0, 0), "bit_rate 0 is not allowed: it is 1 to");
+    with(rate, bits(int64_t{1} << 40, 0), "bit_rate 1099511627776 is not allowed");
+    with(rate, bits(100000, 200000), "max_rate 200000 is not allowed: there is no buffer");
+    with(buffer, bits(400000, 0), "max_rate 300000 is not allowed: it is at least bit_rate, 400000");
+    with(buffer, bits(400000, 900000), "max_rate 900000 is not allowed: the buffer has no room");
+    with(hrd, bits(200000, 330000), "max_rate 330000 is not allowed: HRD parameters");
+    EXPECT_EQ(cudaenc_set_qp(nullptr, 20), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_set_bit_rate(nullptr, 20, 0), CUDAENC_ERR_INVALID);
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -194,5 +290,9 @@ int main(int argc, char **argv) {
     tcase_add_test(c, gop);
     tcase_add_loop_test(c, forced_keys, 0, 2);
     tcase_add_loop_test(c, scene_cuts, 0, 2);
+    TCase *changes = add_case(suite, "changes");
+    tcase_add_test(changes, changed_qp);
+    tcase_add_loop_test(changes, changed_bit_rate, 0, 2);
+    tcase_add_test(changes, refused_changes);
     return run_suite(suite);
 }

@@ -449,6 +449,44 @@ static void test_low_delay(void)
     avcodec_free_context(&avctx);
 }
 
+/* The size of packet i of H.264, where `name`, of the options or of the codec's own, has another value from frame 4 on;
+ * -1: that is refused. */
+static int size_after_change(const char *opened, const char *name, int64_t value, int i)
+{
+    AVCodecContext *avctx;
+    AVPacket *packets[2 * FRAMES];
+    int count = 0, ret = 0, size = -1;
+
+    encoder = "h264_cavlc_cuda";
+    options = opened;
+    avctx   = open_encoder(device, 1, 0, NULL, NULL);
+    check(!!avctx, "opens", 1);
+    for (int n = 0; avctx && ret >= 0 && n < FRAMES; n++) {
+        if (n == 4)
+            av_opt_set_int(avctx, name, value, AV_OPT_SEARCH_CHILDREN);
+        ret = send(avctx, 1);
+        if (ret >= 0 && (ret = take(avctx, packets, &count)) == AVERROR(EAGAIN))
+            ret = 0;
+    }
+    if (avctx && ret >= 0)
+        size = packets[i]->size;
+    while (count)
+        av_packet_free(&packets[--count]);
+    avcodec_free_context(&avctx);
+    return size;
+}
+
+/* As with libx264, rates change between two frames. */
+static void test_changes(void)
+{
+    check(size_after_change("qp=45", "qp", 45, 9) > 0, "codes", 1);
+    check(size_after_change("qp=45", "qp", 10, 3) == size_after_change("qp=45", "qp", 45, 3), "qp: before", 1);
+    check(size_after_change("qp=45", "qp", 10, 9) > 2 * size_after_change("qp=45", "qp", 45, 9), "qp", 1);
+    check(size_after_change("crf=45", "crf", 10, 9) > 2 * size_after_change("crf=45", "crf", 45, 9), "crf", 1);
+    check(2 * size_after_change("b=100k", "b", 350000, 9) > 3 * size_after_change("b=100k", "b", 100000, 9), "b", 1);
+    check(size_after_change("qp=45", "b", 100000, 9) == -1, "b with qp is refused", 1);
+}
+
 static uint8_t *add_side_data(AVFrame *frame, enum AVFrameSideDataType type, size_t size)
 {
     uint8_t *data = av_frame_new_side_data(frame, type, size)->data;
@@ -541,6 +579,7 @@ int main(int argc, char **argv)
     test_warnings();
     test_decoder();
     test_low_delay();
+    test_changes();
     test_messages();
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;

@@ -304,6 +304,20 @@ class Encoder(_Session):
         them, counted from 0 on, have a key packet, see submit()."""
         return self._series(enumerate(pictures), lambda one, series: self.submit(one[1], series, one[0] in keys))
 
+    def set_qp(self, qp: int) -> None:
+        """The QP of "h264" with constant QP or quality, of pictures that follow."""
+        with self._lock:
+            self._check_open()
+            outcome = self._log.outcome(lib.cudaenc_set_qp(self._handle, qp))
+        outcome.check()
+
+    def set_bit_rate(self, bit_rate: int, max_rate: int = 0) -> None:
+        """Bits/s of "h264" with a bit rate, of pictures that follow; max_rate: into the decoder's buffer, 0: as before."""
+        with self._lock:
+            self._check_open()
+            outcome = self._log.outcome(lib.cudaenc_set_bit_rate(self._handle, bit_rate, max_rate))
+        outcome.check()
+
     @property
     def device(self) -> str:
         """What runs: "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90"."""

@@ -394,6 +394,22 @@ class Mp4(unittest.TestCase):
             self.assertTrue(encoder.submit(frame) and encoder.submit(frame, key=True))
             self.assertIn(b"\0\0\1\x67", [encoder.receive(), encoder.receive()][1][1])
 
+    def test_rate_changes(self):
+        frame = [picture(46, 68), picture(23, 34), picture(23, 34)]
+        with cudaenc.Encoder(frame, "h264", format="yuv420p", qp=40, rate_control=0) as encoder:
+            coarse = next(encoder.encode([frame]))
+            encoder.set_qp(10)
+            self.assertGreater(len(next(encoder.encode([frame]))), 2 * len(coarse))
+            with self.assertRaisesRegex(cudaenc.InvalidError, "qp 52 is not allowed"):
+                encoder.set_qp(52)
+            with self.assertRaisesRegex(cudaenc.InvalidError, "bit_rate 1000 is not allowed: the rate control has none"):
+                encoder.set_bit_rate(1000)
+        with cudaenc.Encoder(frame, "h264", format="yuv420p", bit_rate=100_000, frame_rate_num=25, frame_rate_den=1) as encoder:
+            encoder.set_bit_rate(200_000)
+            self.assertEqual(len(list(encoder.encode([frame] * 3))), 3)
+        with cudaenc.Encoder(picture(8, 8), "mjpeg") as encoder, self.assertRaises(NotImplementedError):
+            encoder.set_qp(3)
+
     def test_planes(self):
         frames = [[picture(46, 68), picture(23, 34), picture(23, 34)] for _ in range(5)]
         stream, packets, decoded = self.write(frames, format="yuv420p", qp=12, frame_rate="30000/1001", in_flight=2)

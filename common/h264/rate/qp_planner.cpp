@@ -23,7 +23,7 @@ bool QpPlanner::must_wait(const PlannedPicture &picture) const {
 }
 
 void QpPlanner::plan(PlannedPicture &picture) {
-    picture.qp = target_.qp - (picture.key ? target_.key_offset : 0);
+    picture.qp = picture.target.qp - (picture.key ? picture.target.key_offset : 0);
     if (target_.constant()) return begin(picture);
     unsettled_.push_back(&picture);
     const uint64_t least = picture.number - std::min(picture.number, target_.delay);
@@ -35,16 +35,19 @@ void QpPlanner::plan(PlannedPicture &picture) {
     RateControl rate = last == known_.rend() ? RateControl(target_) : last->rate;
     for (const Planned &between : planned_) {
         if (last != known_.rend() && between.number <= last->number) continue;
+        rate.change(between.target);
         rate.skip(between.skipped);
         rate.assume(between.qp);
     }
+    rate.change(picture.target);
     rate.skip(picture.skipped);
     picture.qp = rate.begin(picture.key);
-    planned_.push_back({picture.number, picture.skipped, picture.qp});
+    planned_.push_back({picture.number, picture.skipped, picture.qp, picture.target});
 }
 
 void QpPlanner::begin(PlannedPicture &picture) const {
     picture.rate.emplace(*rate_);
+    picture.rate->change(picture.target);
     picture.rate->skip(picture.skipped);
     picture.rate->begin(picture.key);
 }
@@ -62,21 +65,22 @@ bool QpPlanner::recode(PlannedPicture &picture, const PacketSize &size) {
             "a picture has %llu bytes at the highest QP, %llu are allowed by the decoder's buffer or the level",
             static_cast<unsigned long long>(size.most), static_cast<unsigned long long>(rate.most()));
     // Any smaller size can be filled up.
-    picture.filler = rate.end(picture.qp, size.most, target_.cbr ? size.most : size.likely);
+    picture.filler = rate.end(picture.qp, size.most, picture.target.cbr ? size.most : size.likely);
     if (rate.exceeds_average())
         picture.missed = format_string("-b:v %lld is exceeded: at QP %d, the highest allowed, pictures have more",
-                                       static_cast<long long>(target_.bit_rate), std::min(picture.qp, kMaxQp));
-    const bool constant = target_.constant();
-    if (constant && target_.level_idc && picture.missed.empty() && picture.qp > target_.qp)
+                                       static_cast<long long>(picture.target.bit_rate), std::min(picture.qp, kMaxQp));
+    const bool constant = picture.target.constant();
+    if (constant && picture.target.level_idc && picture.missed.empty() && picture.qp > picture.target.qp)
         picture.missed = format_string(
             "level %d.%d allows pictures of %llu bytes at most, and at QP %d some have more: their QP rises. A higher "
             "level has room",
-            target_.level_idc / 10, target_.level_idc % 10, static_cast<unsigned long long>(rate.most()), target_.qp);
+            picture.target.level_idc / 10, picture.target.level_idc % 10, static_cast<unsigned long long>(rate.most()),
+            picture.target.qp);
     if (!constant) {
         rate_.emplace(rate);
         known_.push_back({picture.number, rate});
     }
-    picture.most_bytes = std::max(size.most, constant ? rate.most() : target_.picture_bytes);
+    picture.most_bytes = std::max(size.most, constant ? rate.most() : picture.target.picture_bytes);
     return false;
 }
 

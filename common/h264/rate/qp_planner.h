@@ -16,7 +16,8 @@ struct PlannedPicture {
     int slot;
     uint64_t number;   // of the stream's pictures
     uint64_t skipped;  // frames that are left out before it
-    bool key = true;   // it is not predicted
+    RateTarget target;
+    bool key = true;  // it is not predicted
     int qp;
     std::optional<RateControl> rate;  // from begin() on
     std::string missed;               // a target that it misses, see CudaencBuffer
@@ -33,7 +34,7 @@ struct PacketSize {
 // At a constant QP a picture knows nothing of others: plan() is at once, and no picture is unsettled.
 class QpPlanner {
   public:
-    // in_flight: pictures at most.
+    // The first target; in_flight: pictures at most.
     QpPlanner(const RateTarget &target, int in_flight);
 
     // 1. plan() chooses the QP of the first coding, in order. It knows the sizes of the first picture and of those that
@@ -77,6 +78,7 @@ class QpPlanner {
         uint64_t number;
         uint64_t skipped;
         int qp;
+        RateTarget target;
     };
     std::deque<Known> known_;
     std::deque<Planned> planned_;

@@ -30,6 +30,7 @@ struct RateTarget {
     uint64_t delay;                    // see QpPlanner::plan(); at least 1
     bool predicted;                    // pictures between key pictures are predicted, and have far fewer bytes
     int key_offset;                    // so much less QP do key pictures have
+    uint64_t version;                  // counts changes within a session
     // Pictures do not depend on those before.
     bool constant() const { return !bit_rate && !buffer_size && !picture_bytes; }
 };
@@ -43,6 +44,14 @@ class RateControl {
         fullness_ = size_ / 10 * 9 / tick * tick;
         level_size_ = t_.level_buffer * kClock * t_.rate_num;
         level_fullness_ = level_size_ / 10 * 9;
+    }
+
+    // The targets of the next picture and those that follow: with the size of the buffer and the frame rate as they
+    // are. The average counts from here.
+    void change(const RateTarget &target) {
+        if (target.version == t_.version) return;
+        t_ = target;
+        debt_ = 0;
     }
 
     // Before the next picture so many frames of a variable rate are left out. Their time counts, up to a second of it.
@@ -242,7 +251,7 @@ class RateControl {
         return qp_for(-24, static_cast<uint64_t>(complexity_ >> 16), std::max<uint64_t>(wanted, 1));
     }
 
-    const RateTarget t_;
+    RateTarget t_;
     Bits size_ = 0;                             // of the decoder's buffer
     Bits fullness_ = 0;                         // of the decoder's buffer when the next picture leaves it
     Bits level_size_ = 0, level_fullness_ = 0;  // the same of the level's, where there is no other one
