@@ -220,7 +220,7 @@ class Calls {
         expect(lines_.errors == expected_lines_, "a line for each error");
     }
     void call() {
-        switch (in_.between(0, 9)) {
+        switch (in_.between(0, 10)) {
             case 0:
             case 1:
             case 2:
@@ -231,7 +231,8 @@ class Calls {
                 receive();
                 return;
             case 6:
-                return cudaenc_flush(session_);
+                cudaenc_flush(session_);
+                return;
             case 7: {
                 size_t size = 1;
                 const uint8_t *data = cudaenc_extradata(session_, &size);
@@ -243,6 +244,14 @@ class Calls {
                 const int capacity = in_.between(-1, 4), stages = cudaenc_stage_times(session_, times, capacity);
                 expect((stages > 0) == (config_.stage_times == 1), "stages where they are timed");
                 return;
+            }
+            case 9: {
+                const int code =
+                    in_.one_in(2)
+                        ? cudaenc_set_qp(session_, in_.one_in(4) ? in_.any() : in_.between(0, 51))
+                        : cudaenc_set_bit_rate(session_, in_.ConsumeIntegral<int64_t>(), in_.one_in(2) ? 0 : in_.any());
+                expect(code == CUDAENC_OK || is_error(code), "the code of a change");
+                return expect_lines(code != CUDAENC_OK);
             }
             default:
                 if (held_.empty()) return;
