@@ -38,8 +38,8 @@ DeviceInterCoder::Buffers DeviceInterCoder::make_buffers() const {
             .outcomes = {device_, count}};
 }
 
-void DeviceInterCoder::code(Device::Stream stream, const Picture &picture, const DeviceReference &reference,
-                            const Buffers &buffers) const {
+void DeviceInterCoder::code(Device::Stream stream, const Picture &picture, const ReferencePlanes &reference,
+                            const Results &results) const {
     CodeInterParams params{.columns = columns_,
                            .rows = rows_,
                            .vertical = vertical_,
@@ -49,17 +49,17 @@ void DeviceInterCoder::code(Device::Stream stream, const Picture &picture, const
                            .chroma_width = (width_ + 1) / 2,
                            .chroma_height = (height_ + 1) / 2,
                            .reference = {},
-                           .chroma_reference = {reference.chroma[0].plane(), reference.chroma[1].plane()},
+                           .chroma_reference = {reference.chroma[0], reference.chroma[1]},
                            .decoded = {picture.decoded[0], picture.decoded[1], picture.decoded[2]},
                            .qps = picture.qps,
                            .qp_choices = qp_choices_.data() + picture.drop_step,
                            .tables = tables_.data(),
                            .field = picture.field,
-                           .motion = buffers.motion.data(),
-                           .macroblocks = buffers.macroblocks.data(),
-                           .levels = buffers.levels.data(),
-                           .outcomes = buffers.outcomes.data()};
-    for (int i = 0; i < kHalfPlanes; i++) params.reference[i] = reference.luma[i].plane();
+                           .motion = results.motion,
+                           .macroblocks = results.macroblocks,
+                           .levels = results.levels,
+                           .outcomes = results.outcomes};
+    for (int i = 0; i < kHalfPlanes; i++) params.reference[i] = reference.luma[i];
     device_->launch(stream, {static_cast<unsigned>(ceil_div(columns_ * rows_, kCodeThreads / 32))}, kCodeThreads,
                     params);
 }

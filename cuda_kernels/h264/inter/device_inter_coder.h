@@ -22,16 +22,24 @@ class DeviceInterCoder {
         int drop_step;           // is added
         const MacroblockMotion *field;
     };
+    // Of all macroblocks.
+    struct Results {
+        Macroblock *macroblocks;  // but for mvd, qp_delta and slices
+        int16_t *levels;
+        MacroblockMotion *motion;  // with the vectors of P_Skip
+        InterOutcome *outcomes;
+    };
     struct Buffers {
-        DeviceArray<Macroblock> macroblocks;  // but for mvd, qp_delta and slices
+        DeviceArray<Macroblock> macroblocks;
         DeviceArray<int16_t> levels;
-        DeviceArray<MacroblockMotion> motion;  // with the vectors of P_Skip
+        DeviceArray<MacroblockMotion> motion;
         DeviceArray<InterOutcome> outcomes;
+        operator Results() const { return {macroblocks.data(), levels.data(), motion.data(), outcomes.data()}; }
     };
     Buffers make_buffers() const;
     // Queues the coding.
-    void code(Device::Stream stream, const Picture &picture, const DeviceReference &reference,
-              const Buffers &buffers) const;
+    void code(Device::Stream stream, const Picture &picture, const ReferencePlanes &reference,
+              const Results &results) const;
 
   private:
     const std::shared_ptr<Device> device_;

@@ -34,7 +34,7 @@ DeviceMotionRefinement::Buffers DeviceMotionRefinement::make_buffers() const {
     return buffers;
 }
 
-void DeviceMotionRefinement::find(Device::Stream stream, const DevicePlane &source, const DeviceReference &reference,
+void DeviceMotionRefinement::find(Device::Stream stream, const DevicePlane &source, const ReferencePlanes &reference,
                                   const FoundMotion *found, const int8_t *qps, int drop_step,
                                   const Buffers &buffers) const {
     const int count = columns_ * rows_;
@@ -54,7 +54,7 @@ void DeviceMotionRefinement::find(Device::Stream stream, const DevicePlane &sour
                                   .before = buffers.motion[1 - own].data(),
                                   .motion = buffers.motion[own].data(),
                                   .estimates = buffers.estimates[own].data()};
-        for (int i = 0; i < kHalfPlanes; i++) arguments.reference[i] = reference.luma[i].plane();
+        for (int i = 0; i < kHalfPlanes; i++) arguments.reference[i] = reference.luma[i];
         if (pass == 0)
             device_->launch(stream, warps, kRefineThreads, RefineParams{arguments, found});
         else

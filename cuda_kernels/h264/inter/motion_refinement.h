@@ -21,7 +21,7 @@ class DeviceMotionRefinement {
     Buffers make_buffers() const;
 
     // Queues the passes. qps: QPY of macroblocks, in device memory, from 0 on; drop_step is added.
-    void find(Device::Stream stream, const DevicePlane &source, const DeviceReference &reference,
+    void find(Device::Stream stream, const DevicePlane &source, const ReferencePlanes &reference,
               const FoundMotion *found, const int8_t *qps, int drop_step, const Buffers &buffers) const;
 
   private:

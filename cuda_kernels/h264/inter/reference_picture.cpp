@@ -8,17 +8,24 @@ DeviceReference::DeviceReference(const std::shared_ptr<Device> &device, int colu
     for (DevicePlane &plane : chroma) plane = DevicePlane(device, 8 * columns, 8 * rows);
 }
 
-void DeviceReference::complete(Device &device, Device::Stream stream) const {
+DeviceReference::operator ReferencePlanes() const {
+    ReferencePlanes planes{};
+    for (int i = 0; i < kHalfPlanes; i++) planes.luma[i] = luma[i].plane();
+    for (int i = 0; i < 2; i++) planes.chroma[i] = chroma[i].plane();
+    return planes;
+}
+
+void complete_reference(Device &device, Device::Stream stream, const ReferencePlanes &planes) {
     const auto blocks = [](int samples, int each) {
         return static_cast<unsigned>(ceil_div(samples + 2 * kPlaneMargin, each));
     };
     HalfPlanesParams halves{};
-    for (int i = 0; i < kHalfPlanes; i++) halves.planes[i] = luma[i].plane();
-    const MarginPlane &whole = halves.planes[kWhole], &cb = chroma[0].plane();
+    for (int i = 0; i < kHalfPlanes; i++) halves.planes[i] = planes.luma[i];
+    const MarginPlane &whole = planes.luma[kWhole], &cb = planes.chroma[0];
     device.launch(stream, {blocks(whole.width, kTileColumns), blocks(whole.height, kTileRows)}, kReferenceThreads,
                   halves);
     device.launch(stream, {blocks(cb.width, 4 * kReferenceThreads), blocks(cb.height, 1), 2}, kReferenceThreads,
-                  MarginsParams{{cb, chroma[1].plane()}});
+                  MarginsParams{{cb, planes.chroma[1]}});
 }
 
 }  // namespace cudaenc::h264

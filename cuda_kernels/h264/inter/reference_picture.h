@@ -8,13 +8,21 @@
 
 namespace cudaenc::h264 {
 
+struct ReferencePlanes {
+    MarginPlane luma[kHalfPlanes];  // of one stride
+    MarginPlane chroma[2];          // likewise
+};
+// Queues what follows from the samples of luma[kWhole] and chroma, which are decoded and filtered.
+void complete_reference(Device &device, Device::Stream stream, const ReferencePlanes &planes);
+
+// Its memory.
 struct DeviceReference {
     DevicePlane luma[kHalfPlanes], chroma[2];
 
     // columns, rows: macroblocks.
     DeviceReference(const std::shared_ptr<Device> &device, int columns, int rows);
-    // Queues what follows from the samples of luma[kWhole] and chroma, which are decoded and filtered.
-    void complete(Device &device, Device::Stream stream) const;
+    operator ReferencePlanes() const;
+    void complete(Device &device, Device::Stream stream) const { complete_reference(device, stream, *this); }
 };
 
 }  // namespace cudaenc::h264
