@@ -99,6 +99,13 @@ class Bench {
         json_.open("rows", '[');
         if (o_.files.empty()) {
             good = measure_pictures({generate_picture(3840, 2160)}, cases);
+        } else if (plays_video()) {
+            for (const std::string &file : o_.files) {
+                Pictures pictures = read_video(file, o_.yuv);
+                for (size_t i = pictures.size(); i-- > 2;) pictures.push_back(pictures[i - 1]);
+                o_.frames = static_cast<int>(pictures.size());
+                good &= measure_pictures(pictures, cases);
+            }
         } else if (o_.rotation) {
             Pictures pictures;
             for (const std::string &file : o_.files) pictures.push_back(read_picture(file, o_.yuv));
@@ -189,10 +196,13 @@ class Bench {
                                    : o_.memory == Memory::kPinned         ? "pinned host"
                                                                           : "GPU";
         std::printf("boundary  A: pixels in %s memory to finished bytes in %s memory\n", frames, packets);
-        std::printf(
-            "frames    %d distinct in rotation: %s, and cyclic shifts by\n"
-            "          odd numbers of columns and rows\n",
-            o_.frames, o_.rotation ? "all pictures in turn" : "each picture");
+        if (plays_video())
+            std::printf("frames    all of the file, there and back\n");
+        else
+            std::printf(
+                "frames    %d distinct in rotation: %s, and cyclic shifts by\n"
+                "          odd numbers of columns and rows\n",
+                o_.frames, o_.rotation ? "all pictures in turn" : "each picture");
         json_.open('{');
         json_.put("program", "cudaenc_bench");
         json_.put("version",
@@ -204,9 +214,13 @@ class Bench {
         json_.put("cpu", cpu_name());
         json_.put("boundary", format_string("A: %s memory to %s memory", frames, packets));
         if (device_) json_.put("cuda_device_max_connections", queues);
-        json_.put("distinct_frames", o_.frames);
-        json_.put("frames_made_by", "cyclic shifts of the picture by odd numbers of columns and rows");
+        if (!plays_video()) json_.put("distinct_frames", o_.frames);
+        json_.put("frames_made_by", plays_video() ? "all frames of the file, there and back"
+                                                  : "cyclic shifts of the picture by odd numbers of columns and rows");
     }
+
+    // P pictures need frames that follow each other.
+    bool plays_video() const { return o_.gop > 1 && !o_.yuv.empty(); }
 
     using Pictures = std::vector<Picture>;
 
@@ -216,9 +230,9 @@ class Bench {
 
     bool measure_pictures(const Pictures &pictures, const std::vector<Case> &cases) {
         std::printf("\n");
-        for (const Picture &picture : pictures)
-            std::printf("picture   %s, %dx%d, %d bit\n", picture.name.c_str(), picture.width, picture.height,
-                        picture.depth);
+        for (size_t i = 0; i < (plays_video() ? 1 : pictures.size()); i++)
+            std::printf("picture   %s, %dx%d, %d bit\n", pictures[i].name.c_str(), pictures[i].width,
+                        pictures[i].height, pictures[i].depth);
         bool good = true;
         if (o_.mode == Mode::kPapers) return measure_papers(pictures, o_.effort.runs, o_.small);
         if (o_.mode == Mode::kCavlc) {
@@ -240,6 +254,7 @@ class Bench {
                              {.width = width,
                               .height = height,
                               .layout = o_.yuv444 ? Layout::kYuv444 : Layout::kYuv420,
+                              .gop = o_.gop,
                               .qps = o_.qualities.empty() ? std::vector<int>{17, 22, 27, 32, 37} : o_.qualities,
                               .slices = o_.slices.empty() ? std::vector<int>{1} : o_.slices},
                              o_.effort, o_.frames, o_.x264, json_);

@@ -21,7 +21,8 @@ void put_rates(Json &json, const char *encoder, int qp, const FrameFormat &f, do
     json.put("fps", fps);
 }
 
-CudaencConfig make_config_of(const FrameFormat &format, const char *device, bool device_frames, int qp, int slices) {
+CudaencConfig make_config_of(const FrameFormat &format, const char *device, bool device_frames, int qp, int slices,
+                             int gop) {
     CudaencConfig config;
     cudaenc_config_init(&config, sizeof config, CUDAENC_CODEC_H264);
     config.format = make_format(format);
@@ -31,6 +32,7 @@ CudaencConfig make_config_of(const FrameFormat &format, const char *device, bool
     config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
     config.h264.qp = qp;
     config.h264.slices = slices;
+    config.h264.gop_size = gop;
     config.h264.frame_rate_num = 25;
     config.h264.frame_rate_den = 1;
     return config;
@@ -41,8 +43,8 @@ struct X264Rate {
     double fps, bytes;
 };
 // Codes for as long as a run lasts, twice the threads at least.
-X264Rate measure_x264(const X264Library &lib, const char *preset, const FrameFormat &f, int qp, const Frames &frames,
-                      double seconds) {
+X264Rate measure_x264(const X264Library &lib, const char *preset, const FrameFormat &f, int qp, int gop,
+                      const Frames &frames, double seconds) {
     const int threads = static_cast<int>(std::thread::hardware_concurrency());
     x264_param_t p;
     lib.default_preset(&p, preset, "psnr");
@@ -51,14 +53,16 @@ X264Rate measure_x264(const X264Library &lib, const char *preset, const FrameFor
     const int space = f.layout == Layout::kYuv444 ? X264_CSP_I444 : X264_CSP_I420;
     p.i_csp = space;
     p.i_threads = threads;
-    p.i_keyint_max = 1;
+    p.i_keyint_max = gop;
+    p.i_bframe = 0;
+    p.i_frame_reference = 1;
     p.b_cabac = 0;
     p.i_log_level = X264_LOG_ERROR;
     p.i_fps_num = 25;
     p.i_fps_den = 1;
     p.rc.i_rc_method = X264_RC_CQP;
     p.rc.i_qp_constant = qp;
-    p.rc.f_ip_factor = 1;  // intra pictures have the QP itself
+    if (gop == 1) p.rc.f_ip_factor = 1;  // intra pictures have the QP itself
     x264_t *encoder = lib.open(&p);
     if (!encoder) throw Error(CUDAENC_ERR_DEVICE, "x264_encoder_open fails");
     double bytes = 0;
@@ -93,8 +97,8 @@ X264Rate measure_x264(const X264Library &lib, const char *preset, const FrameFor
 
 // One frame and many, in so many slices.
 void measure_ours(const std::string &device, bool device_frames, const Frames &frames, const FrameFormat &format,
-                  int qp, int slices, const Effort &effort, Json &json) {
-    const CudaencConfig config = make_config_of(format, device.c_str(), device_frames, qp, slices);
+                  int qp, int slices, int gop, const Effort &effort, Json &json) {
+    const CudaencConfig config = make_config_of(format, device.c_str(), device_frames, qp, slices, gop);
     const Single single = measure_single(config, frames, effort);
     std::vector<int> depths = effort.depths;
     if (depths.empty()) depths = {4, 8, 16};
@@ -103,25 +107,34 @@ void measure_ours(const std::string &device, bool device_frames, const Frames &f
         const Multi multi = measure_multi(config, frames, 1, depth, effort);
         if (multi.fps.median > best.fps.median) best = multi;
     }
+    for (const int sessions : effort.sessions) {
+        const Multi multi = measure_multi(config, frames, sessions, kSessionDepth, effort);
+        std::printf("  QP %2d, %d sessions %46.0f frames/s in all\n", qp, sessions, multi.fps.median);
+        if (multi.fps.median > best.fps.median) best = multi;
+    }
+    for (const Stage &stage : measure_stages(config, frames))
+        std::printf("  QP %2d  %-16s %8.3f ms\n", qp, stage.name.c_str(), stage.milliseconds);
     const double alone = 1e3 / single.milliseconds.median;
     std::printf("  QP %2d, %d slices  h264_cavlc_cuda %8.0f alone, %8.0f frames/s  %9.0f bytes, %s in flight\n", qp,
                 slices, alone, best.fps.median, single.bytes_per_frame, best.in_flight().c_str());
     json.open('{');
     put_rates(json, "h264_cavlc_cuda", qp, format, single.bytes_per_frame, best.fps.median);
     json.put("slices", slices);
+    json.put("gop", gop);
     json.put("fps_alone", alone);
     json.put("in_flight", best.in_flight());
     json.close('}');
 }
 
 void measure_peers([[maybe_unused]] const std::vector<Picture> &pictures, [[maybe_unused]] const FrameFormat &format,
-                   [[maybe_unused]] int qp, [[maybe_unused]] const Effort &effort, [[maybe_unused]] int frame_count,
-                   [[maybe_unused]] const std::string &file, [[maybe_unused]] Json &json) {
+                   [[maybe_unused]] int qp, [[maybe_unused]] int gop, [[maybe_unused]] const Effort &effort,
+                   [[maybe_unused]] int frame_count, [[maybe_unused]] const std::string &file,
+                   [[maybe_unused]] Json &json) {
 #ifdef CUDAENC_HAS_X264
     const X264Library lib(file);
     const Frames frames(pictures, format, frame_count, nullptr);
     for (const char *preset : {"ultrafast", "superfast", "veryfast"}) {
-        const X264Rate rate = measure_x264(lib, preset, format, qp, frames, effort.run_seconds);
+        const X264Rate rate = measure_x264(lib, preset, format, qp, gop, frames, effort.run_seconds);
         const std::string name = std::string(lib.name()) + " " + preset;
         std::printf("  QP %2d  %-20s %24.0f frames/s  %9.0f bytes\n", qp, name.c_str(), rate.fps, rate.bytes);
         json.open('{');
@@ -142,15 +155,16 @@ void measure_h264(const std::shared_ptr<Device> &device, const std::string &devi
     const int rows_of_macroblocks = (cases.height + 15) / 16;
     const Frames frames(pictures, format, frame_count, device);
     bool peers = x264 != "no";
-    std::printf("\n%dx%d, %s, 8 bits; h264_cavlc_cuda: effort 0; x264: CAVLC, intra, tune psnr, all threads\n",
-                cases.width, cases.height, cases.layout == Layout::kYuv444 ? "4:4:4" : "4:2:0");
+    std::printf("\n%dx%d, %s, 8 bits; h264_cavlc_cuda: effort 0; x264: CAVLC, %s, tune psnr, all threads\n",
+                cases.width, cases.height, cases.layout == Layout::kYuv444 ? "4:4:4" : "4:2:0",
+                cases.gop > 1 ? "P pictures" : "intra");
     for (const int qp : cases.qps) {
         for (const int slices : cases.slices)
             if (slices <= rows_of_macroblocks)
-                measure_ours(device_name, device != nullptr, frames, format, qp, slices, effort, json);
+                measure_ours(device_name, device != nullptr, frames, format, qp, slices, cases.gop, effort, json);
         if (!peers) continue;
         try {
-            measure_peers(pictures, format, qp, effort, frame_count, x264, json);
+            measure_peers(pictures, format, qp, cases.gop, effort, frame_count, x264, json);
         } catch (const Error &e) {
             std::fprintf(stderr, "warning: x264 is not measured: %s\n", e.what());
             peers = false;

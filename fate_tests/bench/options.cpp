@@ -35,6 +35,8 @@ constexpr const char *kHelp =
     "  -small           of -papers: the sizes of a test\n"
     "  -yuv444          of -h264: 4:4:4 in place of 4:2:0\n"
     "  -slices A,B      of -h264: slices of a picture (1)\n"
+    "  -gop N           of -h264: P pictures, so many from an IDR picture to the next; with -yuv of all frames of a\n"
+    "                   file, there and back\n"
     "  -device_packets  JPEG's packets stay in the GPU's memory\n"
     "  -memory_of_frames M  gpu (default); pinned or host: copies to the GPU count, and are measured alone\n"
     "  -rotation        the pictures take turns, instead of each by itself\n"
@@ -162,6 +164,7 @@ bool take_value(Options &o, const std::string &name, const std::string &value) {
     const std::map<std::string, Number> numbers = {{"-endurance", {&o.endurance_frames, 10, 10000000}},
                                                    {"-trellis", {&o.trellis, 0, 1}},
                                                    {"-restart", {&o.restart, 0, 65535}},
+                                                   {"-gop", {&o.gop, 1, 1000000}},
                                                    {"-frames", {&o.frames, 1, 1000}},
                                                    {"-single", {&o.effort.single_frames, 1, 100000}},
                                                    {"-runs", {&o.effort.runs, 1, 1000}}};

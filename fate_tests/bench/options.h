@@ -20,6 +20,7 @@ struct Options {
     int style = 0;    // of JPEG 2000's code-blocks
     int trellis = 0;  // of JPEG
     int restart = 0;  // of JPEG: restart_interval
+    int gop = 1;      // of H.264: gop_size
     bool rotation = false, device_packets = false, yuv444 = false;
     bool small = false;               // of -papers: sizes of a test
     Memory memory = Memory::kDevice;  // of frames, where a GPU is

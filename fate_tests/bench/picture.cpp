@@ -130,7 +130,9 @@ uint16_t to_range(float value, int depth) {
     return static_cast<uint16_t>(std::clamp(value + 0.5f, 0.0f, static_cast<float>((1 << depth) - 1)));
 }
 
-void read_yuv(Picture &p, const std::string &file, const std::string &raw, const std::vector<uint8_t> &bytes) {
+// Returns the bytes of a frame. `number`: of the frame.
+size_t read_yuv(Picture &p, const std::string &file, const std::string &raw, const std::vector<uint8_t> &bytes,
+                size_t number = 0) {
     int width = 0, height = 0, used = 0;
     if (std::sscanf(raw.c_str(), "%dx%d:%n", &width, &height, &used) != 2 || !used || width < 1 || height < 1 ||
         width > 32768 || height > 32768)
@@ -148,8 +150,10 @@ void read_yuv(Picture &p, const std::string &file, const std::string &raw, const
     const size_t chroma_width = (static_cast<size_t>(width) + sx) >> sx,
                  chroma_height = (static_cast<size_t>(height) + sy) >> sy;
     const size_t luma = static_cast<size_t>(width) * height, chroma = chroma_width * chroma_height;
-    if (bytes.size() < (luma + 2 * chroma) * size) fail(file, "is smaller than a frame of " + raw);
+    const size_t frame_bytes = (luma + 2 * chroma) * size, first = number * frame_bytes / size;
+    if (bytes.size() < (number + 1) * frame_bytes) fail(file, "is smaller than a frame of " + raw);
     const auto sample = [&](size_t i) {
+        i += first;
         return static_cast<float>(size == 1 ? bytes[i] : bytes[2 * i] | bytes[2 * i + 1] << 8);
     };
     allocate(p, width, height, depth);
@@ -164,6 +168,7 @@ void read_yuv(Picture &p, const std::string &file, const std::string &raw, const
             p.plane[1][at] = to_range((l - 0.1873f * u - 0.4681f * v) * most, depth);
             p.plane[2][at] = to_range((l + 1.8556f * u) * most, depth);
         }
+    return frame_bytes;
 }
 
 // Noise between -1 and 1 that varies over `size` samples.
@@ -193,13 +198,36 @@ void parallel(int count, const std::function<void(int)> &job) {
     for (std::thread &thread : threads) thread.join();
 }
 
-Picture read_picture(const std::string &file, const std::string &raw) {
+namespace {
+
+std::vector<uint8_t> read_bytes(const std::string &file) {
     std::ifstream in(file, std::ios::binary);
     if (!in) fail(file, "cannot be opened");
-    const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(in), {}};
-    Picture p;
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+std::string name_of(const std::string &file) {
     const size_t slash = file.rfind('/');
-    p.name = slash == std::string::npos ? file : file.substr(slash + 1);
+    return slash == std::string::npos ? file : file.substr(slash + 1);
+}
+
+}  // namespace
+
+std::vector<Picture> read_video(const std::string &file, const std::string &raw) {
+    const std::vector<uint8_t> bytes = read_bytes(file);
+    std::vector<Picture> pictures;
+    for (size_t size = bytes.size(), frame; size > 0; size = size > frame ? size - frame : 0) {
+        Picture p;
+        p.name = name_of(file);
+        frame = read_yuv(p, file, raw, bytes, pictures.size());
+        pictures.push_back(std::move(p));
+    }
+    return pictures;
+}
+
+Picture read_picture(const std::string &file, const std::string &raw) {
+    const std::vector<uint8_t> bytes = read_bytes(file);
+    Picture p;
+    p.name = name_of(file);
     if (!raw.empty())
         read_yuv(p, file, raw, bytes);
     else if (bytes.size() > 2 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6'))

@@ -22,6 +22,8 @@ struct Picture {
 // "WxH:FORMAT" and FORMAT one of yuv420p, yuv422p, yuv444p with 10 appended for 10 bits in 16, the file is the first
 // frame of planar video (BT.709, limited range). Throws Error with what is wrong with it.
 Picture read_picture(const std::string &file, const std::string &raw);
+// All frames of raw video.
+std::vector<Picture> read_video(const std::string &file, const std::string &raw);
 
 // A deterministic picture of 16 bits with the statistics of a photograph: things of all sizes that hide each other,
 // with edges, texture of several octaves on them, the blur of a lens and a sensor's noise.
