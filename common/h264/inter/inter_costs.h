@@ -14,6 +14,9 @@ inline constexpr uint32_t kBlockBits = 4, kInterHeaderBits = 3;
 // mb_skip_run, mb_type, sub_mb_type, eight components of mvd, coded_block_pattern, mb_qp_delta, at their most.
 inline constexpr uint32_t kMostHeaderBits = 33 + 5 + 4 + 8 * 27 + 11 + 12;
 
+// Bits that intra macroblocks take beside their residual, as source samples tell: modes of I_16x16, I_8x8 and I_4x4.
+inline constexpr uint32_t kBits16x16 = 8, kBits8x8 = 18, kBits4x4 = 54;
+
 // A macroblock as inter. cost: kNotAllowed: the levels may exceed the limits of a macroblock; skipped: it has the
 // vector of P_Skip, and no levels.
 inline constexpr uint64_t kNotAllowed = UINT64_MAX;

@@ -16,9 +16,6 @@ namespace cudaenc::h264 {
 
 namespace {
 
-// Bits that intra macroblocks take beside their residual: modes of I_16x16, I_8x8 and I_4x4.
-constexpr uint32_t kBits16x16 = 8, kBits8x8 = 18, kBits4x4 = 54;
-
 void copy(ConstBlock from, Block to, int size) {
     for (int y = 0; y < size; y++) std::copy_n(from.at(0, y).data, size, to.at(0, y).data);
 }

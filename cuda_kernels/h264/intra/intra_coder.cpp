@@ -120,20 +120,26 @@ IntraBuffers DeviceIntraCoder::make_buffers() const {
             .qps = {device_, macroblocks}};
 }
 
+WavefrontArguments DeviceIntraCoder::arguments() const {
+    return {.format = format_.coded(),
+            .picture_width = format_.width,
+            .picture_height = format_.height,
+            .long_level_prefix = format_.long_level_prefix,
+            .pcm_without_zeros = format_.pcm_without_zeros,
+            .rows = rows_.data(),
+            .row_count = static_cast<uint32_t>(format_.macroblock_rows()),
+            .qp_choices = qp_choices_.data(),
+            .tables = tables_.data(),
+            .tickets = nullptr,
+            .picture_count = 0,
+            .pictures = {}};
+}
+
 WavefrontArguments DeviceIntraCoder::arguments_of(Device::Stream stream, std::span<const Picture> pictures,
                                                   int aq_strength) const {
-    WavefrontArguments arguments{.format = format_.coded(),
-                                 .picture_width = format_.width,
-                                 .picture_height = format_.height,
-                                 .long_level_prefix = format_.long_level_prefix,
-                                 .pcm_without_zeros = format_.pcm_without_zeros,
-                                 .rows = rows_.data(),
-                                 .row_count = static_cast<uint32_t>(format_.macroblock_rows()),
-                                 .qp_choices = qp_choices_.data(),
-                                 .tables = tables_.data(),
-                                 .tickets = pictures.front().buffers->tickets.data(),
-                                 .picture_count = static_cast<uint32_t>(pictures.size()),
-                                 .pictures = {}};
+    WavefrontArguments arguments = this->arguments();
+    arguments.tickets = pictures.front().buffers->tickets.data();
+    arguments.picture_count = static_cast<uint32_t>(pictures.size());
     for (size_t i = 0; i < pictures.size(); i++) arguments.pictures[i] = prepare(stream, pictures[i], aq_strength);
     return arguments;
 }
@@ -171,7 +177,7 @@ WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture 
         device_->fill(stream, b.records.data(), 0, b.records.bytes());
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
     }
-    queue_ranks(stream, b, picture.components);
+    rank(stream, picture.components, b.ranked.data());
     const auto &[first, second, third] = picture.components;
     return {.components = {first, second, third},
             .qps = adaptive ? b.qps.data() : nullptr,
@@ -183,14 +189,14 @@ WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture 
             .serial = b.pictures++ % kRecordSerials + 1};
 }
 
-void DeviceIntraCoder::queue_ranks(Device::Stream stream, const IntraBuffers &b,
-                                   const std::array<SampleLayout, 3> &components) const {
+void DeviceIntraCoder::rank(Device::Stream stream, const std::array<SampleLayout, 3> &components,
+                            RankedModes *to) const {
     const RankArguments arguments{.components = {components[0], components[1], components[2]},
                                   .picture_width = format_.width,
                                   .picture_height = format_.height,
                                   .columns = static_cast<uint32_t>(format_.macroblock_columns()),
                                   .rows = rows_.data(),
-                                  .ranked = b.ranked.data()};
+                                  .ranked = to};
     const auto grid = [&](int blocks) {
         return Grid{static_cast<unsigned>(format_.macroblock_rows()),
                     static_cast<unsigned>(ceil_div(blocks * format_.macroblock_columns(), kRankThreads))};

@@ -48,12 +48,15 @@ class DeviceIntraCoder {
     void code(Device::Stream stream, const Picture &picture, int aq_strength,
               const std::array<ReconstructedPlane, 3> &reconstruction) const;
 
+    // Parts of code(). Queues the ranking of modes on source samples.
+    void rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, RankedModes *to) const;
+    // Parameters without pictures.
+    WavefrontArguments arguments() const;
+
   private:
     WavefrontArguments arguments_of(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const;
     Grid grid_of(size_t pictures) const;
     WavefrontPicture prepare(Device::Stream stream, const Picture &picture, int aq_strength) const;
-    void queue_ranks(Device::Stream stream, const IntraBuffers &buffers,
-                     const std::array<SampleLayout, 3> &components) const;
     void queue_qps(Device::Stream stream, const IntraBuffers &buffers, const SampleLayout &luma, int qp,
                    int aq_strength) const;
     void queue_qp_deltas(Device::Stream stream, const IntraBuffers &buffers, int qp) const;

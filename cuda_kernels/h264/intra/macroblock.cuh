@@ -14,6 +14,12 @@ DEVICE void copy_levels(const int16_t *from, int16_t *to, int count) {
     }
 }
 
+// Of a component that is coded as luma, with one warp. dc: it has those of I_16x16's DC.
+DEVICE void store_luma_levels(const int16_t *from, bool dc, int16_t *to) {
+    copy_levels(from, to, dc ? 272 : 256);
+    if (!dc && lane_id() < 16) to[256 + lane_id()] = 0;
+}
+
 template <bool AvcIntra, ChromaFormat F>
 DEVICE void write_macroblock(const Place &place, const WavefrontState<F> &s, const Decision &decision,
                              const MacroblockRow &row) {
@@ -52,7 +58,7 @@ DEVICE void store_reconstruction(const ReconstructedPlane (&planes)[3], int x, i
         uint64_t word = 0;
         CUDAENC_UNROLL
         for (int i = 0; i < 8; i++) word |= uint64_t{from[i]} << 8 * i;
-        *reinterpret_cast<FourLevels *>(plane.data + row * plane.stride + first) = word;
+        *reinterpret_cast<FourLevels *>(plane.at(first, row)) = word;
     };
     const int half = 8 * (lane & 1), row = lane >> 1;
     store(planes[0], 16 * x + half, 16 * y + row,

@@ -6,18 +6,33 @@
 
 namespace cudaenc::h264 {
 
-// The predictions of component k but those that are its neighbours.
-template <ChromaFormat F>
-DEVICE void predict_16x16(const Place &place, WavefrontState<F> &s, int k, const uint16_t *samples) {
+// The predictions but those that are neighbours: plane has 256 samples, mean one. With a whole warp.
+DEVICE void predict_16x16(const Place &place, const uint16_t *samples, uint16_t *plane, uint16_t *mean) {
     const int lane = lane_id();
     const Available &a = place.available;
-    make_plane<16, 16>(samples, kLumaPitch, place.most, s.plane[k]);
+    make_plane<16, 16>(samples, kLumaPitch, place.most, plane);
     const bool counts = lane < 16 ? a.above : a.left;
     const uint32_t sum = warp_add(counts ? uint32_t{samples[lane < 16 ? 1 + lane : (lane - 15) * kLumaPitch]} : 0);
     if (lane == 0)
-        s.mean[k] = static_cast<uint16_t>(a.left && a.above   ? (sum + 16) >> 5
-                                          : a.left || a.above ? (sum + 8) >> 4
-                                                              : 1u << (place.bit_depth - 1));
+        *mean = static_cast<uint16_t>(a.left && a.above   ? (sum + 16) >> 5
+                                      : a.left || a.above ? (sum + 8) >> 4
+                                                          : 1u << (place.bit_depth - 1));
+}
+// The cheapest mode, below the least cost: 16 cost + mode, of equal costs the first one. satd_of(mode, b): half the SATD
+// of 4x4 block b, in raster order; satd_lambda: what the bits of a mode are worth. With a whole warp.
+template <class SatdOf>
+DEVICE uint32_t cheapest_16x16(const Available &available, uint32_t satd_lambda, const SatdOf &satd_of) {
+    uint32_t least = ~0u;
+    CUDAENC_NO_UNROLL
+    for (int round = 0; round < 2; round++) {
+        const int mode = 2 * round + (lane_id() >> 4);
+        const uint32_t satd = sum_of_lanes<15>(satd_of(mode, lane_id() & 15));
+        const uint32_t cost = mode_16x16_available(mode, available)
+                                  ? ((satd_lambda * mode_bits(static_cast<uint32_t>(1 + mode))) >> 8) + satd
+                                  : kNotAvailable;
+        least = min_of(least, cost << 4 | static_cast<uint32_t>(mode));
+    }
+    return least_of_lanes<16>(least);
 }
 
 // Codes component k as the mode that `predict` is of. Adds the lane's share of the levels to `ac` and `dc_sums`, and
@@ -83,12 +98,9 @@ DEVICE void code_16x16(const Place &place, WavefrontState<F> &s) {
         return make_prediction(mode, c.components[k].samples, kLumaPitch, s.mean + k, s.plane[k], 16);
     };
     CUDAENC_NO_UNROLL
-    for (int k = 0; k < kComponents; k++) predict_16x16(place, s, k, c.components[k].samples);
+    for (int k = 0; k < kComponents; k++) predict_16x16(place, c.components[k].samples, s.plane[k], s.mean + k);
     warp_sync();
-    uint32_t least = ~0u;
-    CUDAENC_NO_UNROLL
-    for (int round = 0; round < 2; round++) {
-        const int mode = 2 * round + (lane >> 4), b = lane & 15;
+    const auto satd_of = [&](int mode, int b) __attribute__((always_inline)) {
         uint32_t satd = 0;
         CUDAENC_NO_UNROLL
         for (int k = 0; k < kComponents; k++) {
@@ -96,13 +108,9 @@ DEVICE void code_16x16(const Place &place, WavefrontState<F> &s) {
             get_pairs(prediction_of(mode, k), source.luma[k], 16, 4 * (b & 3), 4 * (b >> 2), pairs);
             satd += half_satd(pairs);
         }
-        satd = sum_of_lanes<15>(satd);
-        const uint32_t cost = mode_16x16_available(mode, place.available)
-                                  ? ((qp.satd_lambda * mode_bits(static_cast<uint32_t>(1 + mode))) >> 8) + satd
-                                  : kNotAvailable;
-        least = min_of(least, cost << 4 | static_cast<uint32_t>(mode));
-    }
-    const int mode = static_cast<int>(least_of_lanes<16>(least) & 15);
+        return satd;
+    };
+    const int mode = static_cast<int>(cheapest_16x16(place.available, qp.satd_lambda, satd_of) & 15);
     uint32_t distortion = 0;
     LevelSums ac{0, 0}, dc{0, 0};
     CUDAENC_NO_UNROLL

@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Source samples of a macroblock, and its ranked modes. A lane has four samples of a row in each round, of luma or of a
+// Tables, what a picture is, source samples of a macroblock and its ranked modes. Of the latter a lane has four samples of a row in each round, of luma or of a
 // chroma component.
 #pragma once
 #include "arithmetic.cuh"
 
 namespace cudaenc::h264 {
+
+template <class State>
+DEVICE void copy_tables(const WavefrontArguments &p, State &s) {
+    const int thread = thread_x(), threads = block_threads();
+    for (int i = thread; i < 9 * 16; i += threads) s.predicted_4x4[i] = p.tables->predicted_4x4[i];
+    for (int i = thread; i < 9 * 64; i += threads) s.predicted_8x8[i] = p.tables->predicted_8x8[i];
+}
+// From parameters to shared memory. With all threads.
+DEVICE void copy_picture(const WavefrontPicture &from, WavefrontPicture &to) {
+    constexpr int kWords = sizeof(WavefrontPicture) / 4;
+    static_assert(kWords <= 32 * kAvcIntraWarps, "each word has a thread");
+    if (thread_x() < kWords)
+        reinterpret_cast<AnyWord *>(&to)[thread_x()] = reinterpret_cast<const AnyWord *>(&from)[thread_x()];
+}
 
 // Loads those of column `column` and row `row` of macroblocks. With a whole warp.
 template <ChromaFormat F>

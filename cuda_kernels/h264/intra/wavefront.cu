@@ -14,13 +14,6 @@
 
 namespace cudaenc::h264 {
 
-template <class State>
-DEVICE void copy_tables(const WavefrontArguments &p, State &s) {
-    const int thread = thread_x(), threads = block_threads();
-    for (int i = thread; i < 9 * 16; i += threads) s.predicted_4x4[i] = p.tables->predicted_4x4[i];
-    for (int i = thread; i < 9 * 64; i += threads) s.predicted_8x8[i] = p.tables->predicted_8x8[i];
-}
-
 // Who does what, by the parts that warps code.
 template <bool AvcIntra>
 struct Warps {
@@ -54,9 +47,8 @@ DEVICE void leave_macroblock(const Params &p, const MacroblockRow &row, const Pl
         const bool dc = decision.type == static_cast<int>(MacroblockType::i16x16);
         if (warp.own >= warp.first() && warp.own < warp.first() + kComponents) {
             const int component = kComponents > 1 ? warp.own : 0;
-            int16_t *to = levels + 16 * kLumaBlocks * component;
-            copy_levels(s.candidates[decision.type].components[component].levels, to, dc ? 272 : 256);
-            if (!dc && lane_id() < 16) to[256 + lane_id()] = 0;
+            store_luma_levels(s.candidates[decision.type].components[component].levels, dc,
+                              levels + 16 * kLumaBlocks * component);
         }
         if constexpr (chroma_blocks(F) > 0)
             if (warp.own == warp.chroma_levels()) copy_levels(s.chroma.levels, levels + 272, 16 * (kBlocks - 17));
@@ -132,10 +124,7 @@ DEVICE void code_rows(const Params &p) {
     uint32_t ticket;
     CUDAENC_NO_UNROLL
     while ((ticket = take_ticket(p.tickets, rows + static_cast<uint32_t>(grid_x()))) < rows) {
-        constexpr int kWords = sizeof(WavefrontPicture) / 4;
-        static_assert(kWords <= 32 * kAvcIntraWarps, "each word has a thread");
-        const AnyWord *from = reinterpret_cast<const AnyWord *>(p.pictures + ticket % p.picture_count);
-        if (thread_x() < kWords) reinterpret_cast<AnyWord *>(&state[0].picture)[thread_x()] = from[thread_x()];
+        copy_picture(p.pictures[ticket % p.picture_count], state[0].picture);
         block_sync();
         code_row(p, p.rows[ticket / p.picture_count], warp, state[0]);
     }

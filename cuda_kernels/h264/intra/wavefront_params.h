@@ -89,6 +89,7 @@ struct WavefrontParams : WavefrontArguments {
 struct ReconstructedPlane {
     uint8_t *data;   // 8-aligned
     int64_t stride;  // bytes, a multiple of 8
+    CUDAENC_HD uint8_t *at(int x, int y) const { return data + y * stride + x; }
 };
 // The same of 4:2:0 with 8 bits, where the reconstruction is asked for. A launch has one picture.
 struct ReconstructingWavefrontParams : WavefrontArguments {

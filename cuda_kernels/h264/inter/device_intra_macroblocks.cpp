@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "device_intra_macroblocks.h"
+
+#include <algorithm>
+
+namespace cudaenc::h264 {
+
+DeviceIntraMacroblocks::DeviceIntraMacroblocks(std::shared_ptr<Device> device, const PictureFormat &format,
+                                               const DeviceIntraCoder &intra)
+    : device_(std::move(device)), format_(format), intra_(intra) {}
+
+DeviceIntraMacroblocks::Buffers DeviceIntraMacroblocks::make_buffers() const {
+    const size_t count = static_cast<size_t>(format_.macroblocks());
+    return {.ranked = {device_, count},
+            .candidates = {device_, count},
+            .modes_below = {device_, count},
+            .progress = {device_, static_cast<size_t>(format_.macroblock_rows())},
+            .tickets = {device_, 1}};
+}
+
+void DeviceIntraMacroblocks::rank(Device::Stream stream, const std::array<SampleLayout, 3> &components,
+                                  const Buffers &buffers) const {
+    intra_.rank(stream, components, buffers.ranked.data());
+}
+
+void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture, const DeviceInterCoder::Results &inter,
+                                  Buffers &buffers) const {
+    if (buffers.pictures == 0) {
+        device_->fill(stream, buffers.progress.data(), 0, buffers.progress.bytes());
+        device_->fill(stream, buffers.tickets.data(), 0, buffers.tickets.bytes());
+    }
+    IntraMacroblocksParams params{
+        intra_.arguments(),         buffers.candidates.data(), inter.outcomes, inter.motion, {},
+        buffers.modes_below.data(), buffers.progress.data()};
+    params.qp_choices += picture.drop_step;
+    params.tickets = buffers.tickets.data();
+    params.picture_count = 1;
+    const auto &[first, second, third] = picture.components;
+    params.pictures[0] = {.components = {first, second, third},
+                          .qps = picture.qps,
+                          .ranked = buffers.ranked.data(),
+                          .records = nullptr,
+                          .macroblocks = inter.macroblocks,
+                          .levels = inter.levels,
+                          .qp = 0,
+                          .serial = ++buffers.pictures};
+    for (int c = 0; c < 3; c++) params.decoded[c] = {picture.decoded[c].data, picture.decoded[c].stride};
+    const unsigned rows = static_cast<unsigned>(format_.macroblock_rows());
+    const int columns = format_.macroblock_columns();
+    device_->launch(stream, {static_cast<unsigned>(ceil_div(columns, kIntraCandidateThreads / 32)), rows},
+                    kIntraCandidateThreads,
+                    IntraCandidatesParams{.columns = columns,
+                                          .transform_8x8 = format_.transform_8x8,
+                                          .rows = params.rows,
+                                          .source = picture.luma,
+                                          .qps = picture.qps,
+                                          .qp_choices = params.qp_choices,
+                                          .ranked = buffers.ranked.data(),
+                                          .estimates = picture.estimates,
+                                          .outcomes = inter.outcomes,
+                                          .must_be_intra = picture.must_be_intra,
+                                          .candidates = buffers.candidates.data()});
+    device_->launch(stream, {rows}, kWavefrontThreads, params);
+}
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Intra macroblocks of P pictures on a device, as of PredictedPictureCoder. 4:2:0 of 8 bits.
+#pragma once
+#include <array>
+#include <memory>
+
+#include "../intra/intra_coder.h"
+#include "device_inter_coder.h"
+#include "intra_params.h"
+
+namespace cudaenc::h264 {
+
+class DeviceIntraMacroblocks {
+  public:
+    // intra: of the same device and format, which codes IDR pictures; it stays.
+    DeviceIntraMacroblocks(std::shared_ptr<Device> device, const PictureFormat &format, const DeviceIntraCoder &intra);
+
+    // Of a picture in flight.
+    struct Buffers {
+        DeviceArray<RankedModes> ranked;
+        DeviceArray<uint8_t> candidates;
+        DeviceArray<uint32_t> modes_below;
+        DeviceArray<uint64_t> progress;
+        DeviceArray<uint32_t> tickets;
+        uint32_t pictures = 0;  // coded so far; 0, as after errors: buffers are cleared, nothing is in flight
+    };
+    Buffers make_buffers() const;
+
+    // Arrays in device memory, of all macroblocks.
+    struct Picture {
+        std::array<SampleLayout, 3> components;  // the source
+        MarginPlane luma;                        // the source's, of whole macroblocks
+        MarginPlane decoded[3];                  // as DeviceInterCoder leaves it; gets intra macroblocks
+        const int8_t *qps;                       // QPY, from 0 on
+        int drop_step;                           // is added
+        const MotionEstimate *estimates;         // of the refinement
+        const uint8_t *must_be_intra = nullptr;  // 1: the macroblock is intra, whatever it costs; nullptr: none must
+    };
+    // Queues what source samples alone take: before code(), on any stream that it waits for.
+    void rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, const Buffers &buffers) const;
+    // Queues the rest. inter: what DeviceInterCoder leaves; macroblocks that are cheaper as intra become so, with
+    // motion that is not inter.
+    void code(Device::Stream stream, const Picture &picture, const DeviceInterCoder::Results &inter,
+              Buffers &buffers) const;
+
+  private:
+    const std::shared_ptr<Device> device_;
+    const PictureFormat format_;
+    const DeviceIntraCoder &intra_;
+};
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Intra macroblocks of P pictures, with the decisions of effort 0. Source samples say which macroblocks are candidates.
+// All others are final before. A thread-block owns a row and codes its candidates from left to right, from
+// reconstructed samples, as all types at once, a warp each. One waits for those of its neighbours above that are
+// candidates as well.
+#include "../../look_back.cuh"
+#include "../intra/blocks_4x4.cuh"
+#include "../intra/blocks_8x8.cuh"
+#include "../intra/chroma.cuh"
+#include "../intra/count_bits.cuh"
+#include "../intra/macroblock.cuh"
+#include "../intra/macroblock_16x16.cuh"
+#include "../intra/source.cuh"
+#include "intra_params.h"
+
+namespace cudaenc::h264 {
+
+using IntraState = WavefrontState<ChromaFormat::c420>;
+constexpr uint32_t kDcModes = kDc * 0x01010101u;
+
+DEVICE Available available_at(const MacroblockRow &row, int x, int columns) {
+    return {x > 0, row.first_in_slice == 0, row.first_in_slice == 0 && x + 1 < columns};
+}
+
+// ---- Candidates
+
+struct CandidateState {
+    alignas(16) uint16_t source[256];
+    uint16_t plane[256], samples[17 * kLumaPitch], mean;
+};
+// Half the SATD of I_16x16, predicted from source samples.
+DEVICE uint32_t satd_16x16(const IntraCandidatesParams &p, const Available &available, int x, int y,
+                           CandidateState &s) {
+    const int lane = lane_id();
+    const uint8_t *const own = p.source.at(16 * x, 16 * y);
+    for (int i = lane; i < 256; i += 32) s.source[i] = load_readonly(own + (i >> 4) * p.source.stride + (i & 15));
+    if (lane < 17) s.samples[lane] = load_readonly(own - p.source.stride - 1 + lane);
+    if (lane < 16) s.samples[(1 + lane) * kLumaPitch] = load_readonly(own + lane * p.source.stride - 1);
+    warp_sync();
+    const Place place{.x = static_cast<uint32_t>(x),
+                      .address = 0,
+                      .available = available,
+                      .qp = nullptr,
+                      .bit_depth = 8,
+                      .most = 255,
+                      .likely = kOnly16x16};
+    predict_16x16(place, s.samples, s.plane, &s.mean);
+    warp_sync();
+    return cheapest_16x16(available, 0,
+                          [&](int mode, int b) {
+                              uint32_t pairs[4][2];
+                              get_pairs(make_prediction(mode, s.samples, kLumaPitch, &s.mean, s.plane, 16), s.source,
+                                        16, 4 * (b & 3), 4 * (b >> 2), pairs);
+                              return half_satd(pairs);
+                          }) >>
+           4;
+}
+
+KERNEL(kIntraCandidateThreads, h264_intra_candidates, IntraCandidatesParams)
+{
+    SHARED(CandidateState, states, kIntraCandidateThreads / 32);
+    const MacroblockRow row = p.rows[block_y()];
+    const int x = block_x() * (kIntraCandidateThreads / 32) + warp_id(), y = static_cast<int>(row.y);
+    if (x >= p.columns) return;
+    const int m = y * p.columns + x;
+    uint8_t candidate = kOnlyInter;
+    if (p.outcomes[m].cost == kNotAllowed || (p.must_be_intra && p.must_be_intra[m])) {
+        candidate = kMustBeIntra;
+    } else {
+        const uint32_t lambda = p.qp_choices[p.qps[m]].satd_lambda, inter = p.estimates[m].cost;
+        if (inter >= worth(lambda, kBits16x16)) {  // no block is predicted better than that
+            const RankedModes &ranked = p.ranked[m];
+            const bool smaller = ranked.satd_4x4 + worth(lambda, kBits4x4) < inter ||
+                                 (p.transform_8x8 && ranked.satd_8x8 + worth(lambda, kBits8x8) < inter);
+            if (smaller ||
+                satd_16x16(p, available_at(row, x, p.columns), x, y, states[warp_id()]) + worth(lambda, kBits16x16) <
+                    inter)
+                candidate = kMayBeIntra;
+        }
+    }
+    if (lane_id() == 0) p.candidates[m] = candidate;
+}
+
+// ---- Neighbours, from the decoded picture
+
+// The column to the left. With a whole warp.
+DEVICE void load_left(const IntraMacroblocksParams &p, int x, int y, IntraState &s) {
+    const int lane = lane_id(), component = lane >> 3 & 1, row = lane & 7;
+    if (lane < 16)
+        s.left[0][lane] = *p.decoded[0].at(16 * x - 1, 16 * y + lane);
+    else
+        s.left_chroma[component][row] = *p.decoded[1 + component].at(8 * x - 1, 8 * y + row);
+}
+
+// Waits until those of the macroblocks above that are candidates are coded. Returns whether the one in the same column
+// is. With a whole warp.
+DEVICE bool wait_for_above(const IntraMacroblocksParams &p, const IntraState &s, int x, int y) {
+    const int columns = p.format.width, lane = lane_id(), of_lane = x - 1 + lane;
+    const bool present = lane < 3 && of_lane >= 0 && of_lane < columns;
+    const uint32_t candidates =
+        warp_ballot(present && p.candidates[(y - 1) * columns + (present ? of_lane : 0)] != kOnlyInter);
+    if (candidates) {
+        const uint32_t wanted = static_cast<uint32_t>(x + floor_log2(candidates));
+        uint64_t word;
+        while (word = atomic_load(p.progress + y - 1),
+               !warp_all(word >> 32 == s.picture.serial && static_cast<uint32_t>(word) >= wanted))
+            back_off();
+        thread_fence();  // before samples and modes are loaded
+    }
+    return candidates >> 1 & 1;
+}
+
+// The rows above, as a row of the wavefront receives them. With a whole warp.
+DEVICE void load_above(const IntraMacroblocksParams &p, int x, int y, bool has_modes, IntraState &s) {
+    constexpr ChromaFormat F = ChromaFormat::c420;
+    const int lane = lane_id(), columns = p.format.width;
+    uint16_t *const above = s.records[x & 3], *const before = s.records[(x + 3) & 3],
+                    *const after = s.records[(x + 1) & 3];
+    const int component = lane >> 3 & 1, of_chroma = 8 * x + (lane & 7);
+    above[lane] =
+        lane < 16 ? *p.decoded[0].at(16 * x + lane, 16 * y - 1) : *p.decoded[1 + component].at(of_chroma, 8 * y - 1);
+    if (x > 0 && lane < 3)
+        before[8 * lane + (lane ? 15 : 15)] =
+            lane ? *p.decoded[lane].at(8 * x - 1, 8 * y - 1) : *p.decoded[0].at(16 * x - 1, 16 * y - 1);
+    if (x + 1 < columns && lane < 8) after[lane] = *p.decoded[0].at(16 * x + 16 + lane, 16 * y - 1);
+    if (lane < 2) {
+        const uint32_t modes = has_modes ? p.modes_below[(y - 1) * columns + x] : kDcModes;
+        above[record_modes(F) + lane] = static_cast<uint16_t>(modes >> 16 * lane);
+    }
+}
+
+// ---- Coding
+
+// What the macroblock costs as intra, comparable with InterOutcome::cost. With a whole warp; all have the same.
+DEVICE uint64_t intra_cost(const IntraMacroblocksParams &p, const Place &place, const Decision &decision,
+                           const IntraState &s) {
+    if (decision.pcm) {
+        const MacroblockSource<ChromaFormat::c420> &source = s.sources[place.x & 1];
+        uint32_t zeros = 0;  // samples that I_PCM changes by one
+        for (int i = lane_id(); i < 256 && p.pcm_without_zeros; i += 32)
+            zeros += (source.luma[0][i] == 0) + (i < 128 && source.chroma[i >> 6 & 1][i & 63] == 0);
+        return cost_of(place.qp->lambda, warp_add(zeros), pcm_bits(p.format));
+    }
+    const Candidate<ChromaFormat::c420> &c = s.candidates[decision.type];
+    const auto residual = [](const LevelSums &sums) { return sums.bits + sums.nonzero; };  // as inter_level_bits()
+    uint32_t bits = decision.header + residual(c.sums) + residual(s.chroma.sums) +
+                    kBlockBits * (static_cast<uint32_t>(popcount(c.pattern)) + (s.chroma.coded != 0));
+    // mb_type is larger in P slices.
+    const uint32_t type = decision.type == static_cast<int>(MacroblockType::i16x16)
+                              ? 1 + c.mode + 4 * s.chroma.coded + (c.pattern ? 12 : 0)
+                              : 0;
+    bits += mode_bits(type + kFirstIntraTypeOfP) - mode_bits(type);
+    return cost_of(place.qp->lambda, uint64_t{c.distortion} + s.chroma.distortion, bits);
+}
+
+// The macroblock becomes intra. With all threads.
+DEVICE void keep_intra(const IntraMacroblocksParams &p, const MacroblockRow &row, const Place &place,
+                       const Decision &decision, IntraState &s) {
+    constexpr int kLevels = 16 * blocks_per_macroblock(ChromaFormat::c420);
+    int16_t *const levels = s.picture.levels + uint64_t{place.address} * kLevels;
+    const int warp = warp_id(), lane = lane_id();
+    const Candidate<ChromaFormat::c420> &c = s.candidates[decision.type];
+    if (decision.pcm) {
+        write_pcm(p, place, s, decision, levels);
+        block_sync();
+    } else if (warp == kPart4x4) {
+        store_luma_levels(c.components[0].levels, decision.type == static_cast<int>(MacroblockType::i16x16), levels);
+    } else if (warp == kPart8x8) {
+        copy_levels(s.chroma.levels, levels + 272, kLevels - 272);
+    }
+    const auto mode_of = [&](int i) { return decision.pcm ? int8_t{kDc} : c.modes[i]; };
+    if (warp == kPart8x8) {
+        if (lane < 4) s.left_modes[lane] = mode_of(kGrid * (1 + lane) + 4);
+        if (lane == 4) {
+            uint32_t modes = 0;
+            CUDAENC_UNROLL
+            for (int i = 0; i < 4; i++) modes |= static_cast<uint32_t>(mode_of(4 * kGrid + 1 + i)) << 8 * i;
+            p.modes_below[place.address] = modes;
+        }
+    }
+    if (warp == kPart16x16 && lane == 0) {
+        write_macroblock<false>(place, s, decision, row);
+        p.motion[place.address] = {};
+    }
+    if (warp == kPartChroma)
+        store_reconstruction(p.decoded, static_cast<int>(place.x), static_cast<int>(row.y), decision, s);
+}
+// The macroblock stays as it is. With a whole warp.
+DEVICE void keep_inter(const IntraMacroblocksParams &p, const Place &place, IntraState &s) {
+    if (lane_id() < 4) s.left_modes[lane_id()] = kDc;
+    if (lane_id() == 0) p.modes_below[place.address] = kDcModes;
+}
+
+// after_candidate: the macroblock to the left is one.
+DEVICE void code_candidate(const IntraMacroblocksParams &p, const MacroblockRow &row, int x, bool after_candidate,
+                           IntraState &s) {
+    const int warp = warp_shuffle(warp_id(), 0), columns = p.format.width, y = static_cast<int>(row.y);
+    Place place{};
+    place.bit_depth = 8;
+    place.most = 255;
+    place.x = static_cast<uint32_t>(x);
+    place.address = static_cast<uint32_t>(y * columns + x);
+    place.available = available_at(row, x, columns);
+    place.qp = p.qp_choices + s.picture.qps[place.address];
+    if (warp == kPart16x16) load_source(p, s.picture, row.y, place.x, s.sources[x & 1]);
+    if (warp == kPart8x8) {
+        if (place.available.left) load_left(p, x, y, s);
+        if (!after_candidate && lane_id() < 4) s.left_modes[lane_id()] = kDc;
+    }
+    if (warp == kPartChroma && place.available.above) {
+        const bool has_modes = wait_for_above(p, s, x, y);
+        load_above(p, x, y, has_modes, s);
+    }
+    block_sync();
+    place.likely = s.sources[x & 1].ranked.likely_types(place.qp->satd_lambda, p.format.transform_8x8_mode);
+    if (warp == kPart4x4) {
+        if (place.likely >= kAlso4x4) code_4x4(place, s);
+    } else if (warp == kPart8x8) {
+        if (p.format.transform_8x8_mode && place.likely >= kAlso8x8) code_8x8(place, s);
+    } else if (warp == kPart16x16) {
+        code_16x16(place, s);
+    } else {
+        code_chroma<false>(place, s);
+    }
+    block_sync();
+    Decision decision = decide<false>(p, place, s);
+    if (decision.counts) {
+        count_decided(p, decision, warp, kPart4x4, kPartChroma, s);
+        decision.pcm = must_be_pcm<false>(p, place, s, decision);
+    }
+    const uint64_t cost = intra_cost(p, place, decision, s);
+    if (p.candidates[place.address] == kMustBeIntra || cost < p.outcomes[place.address].cost)
+        keep_intra(p, row, place, decision, s);
+    else if (warp == kPart8x8)
+        keep_inter(p, place, s);
+    block_sync();
+    if (thread_x() == 0) {
+        thread_fence();  // behind what all threads stored
+        atomic_store(p.progress + y, uint64_t{s.picture.serial} << 32 | static_cast<uint32_t>(x + 1));
+    }
+}
+
+KERNEL_BLOCKS(kWavefrontThreads, wavefront_blocks(ChromaFormat::c420, kWavefrontParts), h264_intra_macroblocks,
+              IntraMacroblocksParams) {
+    SHARED(IntraState, state, 1);
+    copy_tables(p, state[0]);
+    copy_picture(p.pictures[0], state[0].picture);
+    const int columns = p.format.width;
+    uint32_t ticket;
+    CUDAENC_NO_UNROLL
+    while ((ticket = take_ticket(p.tickets, p.row_count + static_cast<uint32_t>(grid_x()))) < p.row_count) {
+        const MacroblockRow row = p.rows[ticket];
+        const uint8_t *const candidates = p.candidates + int64_t{row.y} * columns;
+        int last = -2;  // candidate
+        CUDAENC_NO_UNROLL
+        for (int first = 0; first < columns; first += 32) {
+            const int x = min_of(first + lane_id(), columns - 1);
+            uint32_t coded = warp_ballot(first + lane_id() < columns && candidates[x] != kOnlyInter);
+            CUDAENC_NO_UNROLL
+            for (; coded; coded &= coded - 1) {  // the same in all warps
+                const int column = first + find_first_set(coded);
+                code_candidate(p, row, column, last == column - 1, state[0]);
+                last = column;
+            }
+        }
+        block_sync();  // before the next ticket
+    }
+}
+
+}  // namespace cudaenc::h264
