@@ -46,8 +46,8 @@ EncoderPlan plan_mjpeg(const CudaencConfig &config) {
 EncoderPlan plan_h264(const CudaencConfig &config) {
     const h264::Params params = h264::make_params(config.format, config.h264);
     EncoderPlan plan = make_plan(params, 2, 2);
-    if (params.gop_size > 1)
-        plan.device_warning = "gop_size above 1: CPU threads code P pictures, the device only copies frames to them";
+    if (const std::string reason = h264::only_on_cpu(params); !reason.empty())
+        plan.device_warning = "P pictures with " + reason + ": CPU threads code them, the device only copies frames";
     return plan;
 }
 

@@ -481,6 +481,13 @@ RateTarget changed_rate(const Params &p, RateTarget r, const RateChange &change)
     return r;
 }
 
+std::string only_on_cpu(const Params &p) {
+    if (p.gop_size == 1) return {};
+    if (p.effort != kAllTypes) return format_string("effort %d", p.effort);
+    if (p.slices.size() > 1) return format_string("%zu slices", p.slices.size());
+    return {};
+}
+
 std::string summary(const Params &p) {
     const char *const maker = p.avc_intra_flavor == CUDAENC_AVC_INTRA_SONY ? "XAVC" : "AVC";
     const std::string rate = p.avc_intra_class ? format_string("%s Intra class %d", maker, p.avc_intra_class)

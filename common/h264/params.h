@@ -43,6 +43,8 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &option
 
 // The rate control's targets after a change. Throws Error(CUDAENC_ERR_INVALID) with a line as make_params().
 RateTarget changed_rate(const Params &params, RateTarget rate, const RateChange &change);
+// Why CPU threads code P pictures also where a device is there; mostly empty: they do not.
+std::string only_on_cpu(const Params &params);
 
 // What is coded, in a few words for logs.
 std::string summary(const Params &params);

@@ -8,8 +8,13 @@ namespace cudaenc::h264 {
 std::unique_ptr<Encoder> make_hybrid_encoder(const Params &params, int slots, int threads,
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times);
 
-// P pictures: all on CPU threads, to which frames in device memory are copied.
+// P pictures, all on the device.
 std::unique_ptr<Encoder> make_sequence_encoder(const Params &params, int slots, int threads,
                                                std::shared_ptr<Device> device, bool device_frames, bool stage_times);
+
+// The same on CPU threads, to which frames in device memory are copied.
+std::unique_ptr<Encoder> make_hybrid_sequence_encoder(const Params &params, int slots, int threads,
+                                                      std::shared_ptr<Device> device, bool device_frames,
+                                                      bool stage_times);
 
 }  // namespace cudaenc::h264

@@ -38,8 +38,9 @@ class SequenceHybrid : public SequencePipeline {
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_sequence_encoder(const Params &params, int slots, int threads,
-                                               std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
+std::unique_ptr<Encoder> make_hybrid_sequence_encoder(const Params &params, int slots, int threads,
+                                                      std::shared_ptr<Device> device, bool device_frames,
+                                                      bool stage_times) {
     return std::make_unique<SequenceHybrid>(params, slots, threads, std::move(device), device_frames, stage_times);
 }
 

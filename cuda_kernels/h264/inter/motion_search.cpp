@@ -72,4 +72,15 @@ void DeviceMotionSearch::find(Device::Stream stream, const DevicePyramid &source
     }
 }
 
+void DeviceMotionSearch::find_costs(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before,
+                                    const Buffers &buffers, SceneCosts *costs) const {
+    device_->launch(
+        stream, {static_cast<unsigned>(rows_)}, kSceneThreads,
+        SceneCostsParams{.columns = columns_,
+                         .now = source.levels[1].plane(),
+                         .before = before.levels[1].plane(),
+                         .vectors = {buffers.grids[1].data(), level_blocks(1, columns_), level_blocks(1, rows_)},
+                         .costs = costs});
+}
+
 }  // namespace cudaenc::h264

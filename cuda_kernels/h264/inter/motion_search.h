@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "device_plane.h"
+#include "scene_params.h"
 #include "search_params.h"
 
 namespace cudaenc::h264 {
@@ -31,6 +32,9 @@ class DeviceMotionSearch {
     // Queues the search; lambda: satd_lambda_of().
     void find(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before, uint32_t lambda,
               const Buffers &buffers) const;
+    // Queues the sums that tell of scene cuts, behind find(). costs: of rows of macroblocks, in pinned memory as well.
+    void find_costs(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before,
+                    const Buffers &buffers, SceneCosts *costs) const;
 
   private:
     const std::shared_ptr<Device> device_;

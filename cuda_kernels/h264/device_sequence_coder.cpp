@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "device_sequence_coder.h"
+
+#include <algorithm>
+
+#include "../../common/h264/intra/qp_choice.h"
+#include "inter/finish.h"
+#include "intra/adaptive_qp_params.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+DeblockPicture deblock_format(const PictureFormat &f) {
+    return {.format = f.chroma,
+            .bit_depth = f.bit_depth,
+            .columns = f.macroblock_columns(),
+            .rows = f.macroblock_rows(),
+            .across_slices = true,
+            .tables = nullptr,
+            .macroblocks = nullptr,
+            .vectors = nullptr};
+}
+
+}  // namespace
+
+DeviceSequenceCoder::DeviceSequenceCoder(std::shared_ptr<Device> device, const PictureFormat &format, int vertical,
+                                         bool deblock, int aq_strength)
+    : device_(std::move(device)),
+      format_(format),
+      columns_(format.macroblock_columns()),
+      rows_(format.macroblock_rows()),
+      aq_strength_(aq_strength),
+      search_(device_, format.width, format.height, vertical),
+      refinement_(device_, columns_, rows_, vertical),
+      intra_coder_(device_, format, 1),
+      inter_coder_(device_, format.width, format.height, vertical, format.transform_8x8),
+      intra_macroblocks_(device_, format, intra_coder_),
+      refined_(refinement_.make_buffers()) {
+    const size_t count = static_cast<size_t>(format.macroblocks());
+    for (int i = kWhole + 1; i < kHalfPlanes; i++) between_[i] = DevicePlane(device_, 16 * columns_, 16 * rows_);
+    motion_ = {device_, count};
+    outcomes_ = {device_, count};
+    decoded_qps_ = {device_, count};
+    deblock_macroblocks_ = {device_, count};
+    deblock_vectors_ = {device_, 16 * count};
+    if (!deblock) return;
+    deblocker_ = std::make_unique<DeviceDeblocker>(device_, deblock_format(format), make_deblock_tables(8));
+    deblock_buffers_ = deblocker_->make_buffers();
+}
+
+SequenceFrame DeviceSequenceCoder::make_frame() const {
+    SequenceFrame frame{.source = search_.make_pyramid(), .decoded = {}};
+    for (int c = 0; c < 3; c++)
+        frame.decoded[c] = DevicePlane(device_, columns_ * format_.columns(c), rows_ * format_.rows(c));
+    return frame;
+}
+
+SequenceBuffers DeviceSequenceCoder::make_buffers(bool finds_cuts) const {
+    SequenceBuffers buffers{.intra = intra_coder_.make_buffers(),
+                            .intra_macroblocks = intra_macroblocks_.make_buffers(),
+                            .search = search_.make_buffers()};
+    if (finds_cuts) buffers.costs = std::make_unique<PinnedArray<SceneCosts>>(device_, static_cast<size_t>(rows_));
+    return buffers;
+}
+
+ReferencePlanes DeviceSequenceCoder::planes_of(const SequenceFrame &frame) const {
+    ReferencePlanes planes{};
+    for (int i = 0; i < kHalfPlanes; i++) planes.luma[i] = i == kWhole ? frame.decoded[0].plane() : between_[i].plane();
+    for (int i = 0; i < 2; i++) planes.chroma[i] = frame.decoded[1 + i].plane();
+    return planes;
+}
+
+// ---- Ahead
+
+void DeviceSequenceCoder::load(Device::Stream stream, const Picture &picture) const {
+    search_.build(stream, picture.components[0], picture.own->source);
+}
+
+void DeviceSequenceCoder::search(Device::Stream stream, const Picture &picture) const {
+    if (!picture.before) return;
+    choose_qps(stream, picture);
+    intra_macroblocks_.rank(stream, picture.components, picture.buffers->intra_macroblocks);
+    search_.find(stream, picture.own->source, picture.before->source, satd_lambda_of(picture.qp),
+                 picture.buffers->search);
+    if (picture.buffers->costs)
+        search_.find_costs(stream, picture.own->source, picture.before->source, picture.buffers->search,
+                           picture.buffers->costs->data());
+}
+
+SceneCosts DeviceSequenceCoder::scene_costs(const SequenceBuffers &buffers) const {
+    SceneCosts sum;
+    for (int y = 0; y < rows_; y++) {
+        const SceneCosts &row = buffers.costs->data()[y];
+        sum.inter += row.inter, sum.intra += row.intra;
+    }
+    return sum;
+}
+
+void DeviceSequenceCoder::choose_qps(Device::Stream stream, const Picture &picture) const {
+    SequenceBuffers &b = *picture.buffers;
+    const uint32_t count = static_cast<uint32_t>(format_.macroblocks());
+    if (is_adaptive(picture)) {
+        b.constant_qp = -1;
+        device_->launch(stream, {static_cast<unsigned>(ceil_div(count, kQpThreads / 32))}, kQpThreads,
+                        AdaptiveQpParams{.luma = picture.components[0],
+                                         .picture_width = format_.width,
+                                         .picture_height = format_.height,
+                                         .columns = static_cast<uint32_t>(columns_),
+                                         .macroblocks = count,
+                                         .qp = picture.qp,
+                                         .strength = aq_strength_,
+                                         .lowest_qp = format_.lowest_qp,
+                                         .qps = b.intra.qps.data()});
+        return;
+    }
+    const int qp = std::min(picture.qp, kMaxQp);
+    if (b.constant_qp != qp) device_->fill(stream, b.intra.qps.data(), static_cast<uint8_t>(qp), b.intra.qps.bytes());
+    b.constant_qp = qp;
+}
+
+// ---- In order
+
+void DeviceSequenceCoder::code(Device::Stream stream, const Picture &picture) {
+    const IntraBuffers &intra = picture.buffers->intra;
+    if (picture.before) {
+        code_predicted(stream, picture);
+    } else {
+        std::array<ReconstructedPlane, 3> planes{};
+        for (size_t c = 0; c < 3; c++)
+            planes[c] = {picture.own->decoded[c].plane().data, picture.own->decoded[c].plane().stride};
+        intra_coder_.code(stream,
+                          {.buffers = &picture.buffers->intra, .components = picture.components, .qp = picture.qp},
+                          aq_strength_, planes);
+    }
+    finish_picture(*device_, stream,
+                   {.columns = columns_,
+                    .rows = rows_,
+                    .slice_qp = std::min(picture.qp, kMaxQp),
+                    .motion = picture.before ? motion_.data() : nullptr,
+                    .qps = is_adaptive(picture) ? intra.qps.data() : nullptr,
+                    .levels = intra.levels.data(),
+                    .macroblocks = intra.macroblocks.data(),
+                    .decoded_qps = decoded_qps_.data(),
+                    .deblock_macroblocks = deblock_macroblocks_.data(),
+                    .deblock_vectors = deblock_vectors_.data()});
+    if (picture.before && is_adaptive(picture))
+        device_->launch(stream, {static_cast<unsigned>(ceil_div(format_.macroblocks(), kQpThreads))}, kQpThreads,
+                        QpDeltaParams{.macroblocks = intra.macroblocks.data(),
+                                      .count = static_cast<uint32_t>(format_.macroblocks()),
+                                      .qps = intra.qps.data(),
+                                      .slice_qp = picture.qp,
+                                      .bit_depth = 8});
+}
+
+void DeviceSequenceCoder::code_predicted(Device::Stream stream, const Picture &picture) {
+    const IntraBuffers &intra = picture.buffers->intra;
+    const ReferencePlanes reference = planes_of(*picture.before);
+    const int drop_step = std::max(0, picture.qp - kMaxQp);
+    const DevicePlane &luma = picture.own->source.levels[0];
+    refinement_.find(stream, luma, reference, picture.buffers->search.found.data(), intra.qps.data(), drop_step,
+                     refined_);
+    DeviceInterCoder::Picture inter{.luma = luma.plane(),
+                                    .chroma = {picture.components[1], picture.components[2]},
+                                    .decoded = {},
+                                    .qps = intra.qps.data(),
+                                    .drop_step = drop_step,
+                                    .field = refined_.motion[0].data()};
+    for (int c = 0; c < 3; c++) inter.decoded[c] = picture.own->decoded[c].plane();
+    const DeviceInterCoder::Results results{.macroblocks = intra.macroblocks.data(),
+                                            .levels = intra.levels.data(),
+                                            .motion = motion_.data(),
+                                            .outcomes = outcomes_.data()};
+    inter_coder_.code(stream, inter, reference, results);
+    intra_macroblocks_.code(stream,
+                            {.components = picture.components,
+                             .luma = luma.plane(),
+                             .decoded = {inter.decoded[0], inter.decoded[1], inter.decoded[2]},
+                             .qps = intra.qps.data(),
+                             .drop_step = drop_step,
+                             .estimates = refined_.estimates[0].data()},
+                            results, picture.buffers->intra_macroblocks);
+}
+
+void DeviceSequenceCoder::keep(Device::Stream stream, const Picture &picture) {
+    if (deblocker_) {
+        DeviceDeblocker::Picture filtered{
+            .planes = {}, .macroblocks = deblock_macroblocks_.data(), .vectors = deblock_vectors_.data()};
+        for (size_t c = 0; c < 3; c++)
+            filtered.planes[c] = {picture.own->decoded[c].plane().data, picture.own->decoded[c].plane().stride};
+        deblocker_->filter(stream, deblock_buffers_, filtered);
+    }
+    refer_to(stream, *picture.own);
+}
+
+void DeviceSequenceCoder::refer_to(Device::Stream stream, const SequenceFrame &frame) const {
+    complete_reference(*device_, stream, planes_of(frame));
+}
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Pictures of a sequence on a device, as SequenceCoder: IDR pictures, and P pictures that refer to the one before.
+// 4:2:0 of 8 bits, one slice.
+#pragma once
+#include <array>
+#include <memory>
+
+#include "deblocker.h"
+#include "inter/device_inter_coder.h"
+#include "inter/device_intra_macroblocks.h"
+#include "inter/motion_refinement.h"
+#include "intra/intra_coder.h"
+
+namespace cudaenc::h264 {
+
+// What the next picture refers to: the picture as it was, and as a decoder has it.
+struct SequenceFrame {
+    DevicePyramid source;
+    DevicePlane decoded[3];
+};
+
+// The device memory of a picture in flight.
+struct SequenceBuffers {
+    IntraBuffers intra;  // macroblocks and levels, QPs, and what an IDR picture takes
+    DeviceIntraMacroblocks::Buffers intra_macroblocks;
+    DeviceMotionSearch::Buffers search;
+    int constant_qp = -1;  // that intra.qps has; -1: others
+    std::unique_ptr<PinnedArray<SceneCosts>> costs =
+        nullptr;  // of rows of macroblocks; nullptr: scene cuts are not looked for
+};
+
+// Pictures are loaded and searched ahead, each on a stream of its own. They are coded in order, all on one stream, with
+// memory that they share.
+class DeviceSequenceCoder {
+  public:
+    // vertical: the level's limit for vectors, in samples. deblock: references are filtered (8.7). aq_strength: see
+    // PictureQuality.
+    DeviceSequenceCoder(std::shared_ptr<Device> device, const PictureFormat &format, int vertical, bool deblock,
+                        int aq_strength);
+    SequenceFrame make_frame() const;
+    SequenceBuffers make_buffers(bool finds_cuts) const;
+
+    struct Picture {
+        SequenceBuffers *buffers;
+        const SequenceFrame *own, *before;  // before: nullptr: it is an IDR picture
+        std::array<SampleLayout, 3> components;
+        int qp;  // see PictureQuality
+    };
+    // Queues what needs the source alone.
+    void load(Device::Stream stream, const Picture &picture) const;
+    // Queues what needs the QP, and the source of the picture before: the search, QPs of macroblocks.
+    void search(Device::Stream stream, const Picture &picture) const;
+    // Of a picture that was searched, once the stream has run that.
+    SceneCosts scene_costs(const SequenceBuffers &buffers) const;
+
+    // Queues the coding: macroblocks and levels, for DeviceSliceCoder. Behind search(), and keep() of the picture
+    // before.
+    void code(Device::Stream stream, const Picture &picture);
+    // Queues what makes it the next one's reference.
+    void keep(Device::Stream stream, const Picture &picture);
+    // In place of keep(): a frame that was kept is the reference once more.
+    void refer_to(Device::Stream stream, const SequenceFrame &frame) const;
+    // After errors, once nothing is in flight.
+    void reset() { deblock_buffers_.pictures = 0; }
+
+  private:
+    bool is_adaptive(const Picture &picture) const { return aq_strength_ && picture.qp <= kMaxQp; }
+    void choose_qps(Device::Stream stream, const Picture &picture) const;
+    void code_predicted(Device::Stream stream, const Picture &picture);
+    ReferencePlanes planes_of(const SequenceFrame &frame) const;
+
+    const std::shared_ptr<Device> device_;
+    const PictureFormat format_;
+    const int columns_, rows_, aq_strength_;
+    const DeviceMotionSearch search_;
+    const DeviceMotionRefinement refinement_;
+    const DeviceIntraCoder intra_coder_;
+    const DeviceInterCoder inter_coder_;
+    const DeviceIntraMacroblocks intra_macroblocks_;
+    std::unique_ptr<DeviceDeblocker> deblocker_;  // nullptr: references are not filtered
+    // Of the picture that is coded.
+    DevicePlane between_[kHalfPlanes];  // samples between samples of the reference; the first one is empty
+    DeviceMotionRefinement::Buffers refined_;
+    DeviceArray<MacroblockMotion> motion_;
+    DeviceArray<InterOutcome> outcomes_;
+    DeviceArray<int8_t> decoded_qps_;
+    DeviceArray<DeblockMacroblock> deblock_macroblocks_;
+    DeviceArray<DeblockVector> deblock_vectors_;
+    DeblockBuffers deblock_buffers_;
+};
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// H.264 with P pictures, all on a device: pyramid and search ahead, on the slot's stream -> macroblocks and levels,
+// then the reference, on one stream for all pictures -> CAVLC, NAL units, download, on the slot's stream.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "../../common/h264/gop.h"
+#include "../../common/h264/packet_writer.h"
+#include "../device_encoder.h"
+#include "device_sequence_coder.h"
+#include "h264_hybrid.h"
+#include "slice_coder.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+enum Stage { kUpload, kSearch, kPicture, kCode, kDownload, kStages };
+constexpr const char *kStageNames[kStages] = {"upload", "motion search", "pictures", "cavlc", "download"};
+
+// A frame with the event behind load().
+struct LoadedFrame : SequenceFrame {
+    LoadedFrame(const std::shared_ptr<Device> &device, SequenceFrame frame)
+        : SequenceFrame(std::move(frame)), loaded(device, false) {}
+    Event loaded;
+};
+
+struct Slot : FrameSlot {
+    Slot(const std::shared_ptr<Device> &device, const DeviceSequenceCoder &coder, const DeviceSliceCoder &slice_coder,
+         bool finds_cuts)
+        : FrameSlot(device),
+          buffers(coder.make_buffers(finds_cuts)),
+          coded(slice_coder.make_buffers()),
+          host_headers(device, 1),
+          headers(device, 1),
+          searched(device, false),
+          macroblocks_coded(device, false) {}
+    PictureState picture{};
+    struct {
+        SliceHeader header;
+        std::vector<uint8_t> prefix;
+        size_t sei_at;
+    } as_key{};  // of the picture, before make_predicted()
+    SequenceBuffers buffers;
+    PictureBuffers coded;
+    PinnedArray<SliceHeaderBits> host_headers;
+    DeviceArray<SliceHeaderBits> headers;
+    Event searched, macroblocks_coded;
+    const LoadedFrame *own = nullptr, *before = nullptr;  // before: the picture before as a source; nullptr: none
+    int searched_qp = -1;                                 // -1: the picture is not searched
+    // What the picture's type and QP follow from.
+    std::optional<Gop> gop;
+    std::unique_ptr<QpPlanner> planner;  // nullptr: the QP is constant
+    bool settled = false;
+};
+
+class H264SequenceCuda : public DeviceEncoder<Slot> {
+  public:
+    H264SequenceCuda(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
+                     bool stage_times)
+        : DeviceEncoder(std::move(device), params.input, threads, device_frames, kStageNames, stage_times),
+          p_(params),
+          packet_writer_(p_),
+          slice_coder_(device_, p_.sets.format, p_.slices),
+          coder_(device_, p_.picture, p_.most_vertical_vector, p_.deblock, p_.aq_strength),
+          chain_(device_) {
+        gop_.emplace(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks());
+        planner_ = std::make_unique<QpPlanner>(p_.rate, slots);
+        order_.reserve(static_cast<size_t>(slots));
+        // One more than slots: that of the picture before the oldest one in flight.
+        for (int i = 0; i <= slots; i++) frames_.push_back(std::make_unique<LoadedFrame>(device_, coder_.make_frame()));
+        for (int i = 0; i < slots; i++) {
+            add_slot(std::make_unique<Slot>(device_, coder_, slice_coder_, gop_->looks_for_cuts()));
+            slot(i).picture.slot = i;
+        }
+    }
+    ~H264SequenceCuda() override {
+        closing_ = true;
+        drain();
+        chain_.settle();
+    }
+    std::span<const uint8_t> extradata() const override { return packet_writer_.parameter_sets(); }
+
+    PooledBuffer finish(int slot) override {
+        start_deferred();
+        PooledBuffer packet = DeviceEncoder::finish(slot);
+        std::erase(order_, &this->slot(slot));
+        return packet;
+    }
+
+  private:
+    void take(Slot &s, const CudaencFrame &frame) override {
+        DeviceEncoder::take(s, frame);
+        packet_writer_.begin(s.picture, s.frame);
+        s.as_key = {s.picture.header, s.picture.prefix, s.picture.sei_at};
+    }
+
+    // At a constant QP a picture is searched at once, and waits until the next one comes before its type is chosen.
+    void queue(Slot &s) override {
+        LoadedFrame &own = *frames_[next_frame_];
+        s.own = &own;
+        s.before = last_submitted_;
+        s.searched_qp = -1;
+        s.settled = false;
+        upload_.queue(s);
+        mark(s, kSearch);
+        coder_.load(s.stream, picture_of(s));
+        device_->record(own.loaded, s.stream);
+        const bool ahead = p_.rate.constant() && !codes_again_ && s.times.empty();
+        if (ahead && s.before) {
+            s.picture.key = false;
+            planner_->plan(s.picture);
+            search(s);
+        }
+        start_deferred();
+        if (!ahead) settle_all();
+        if (ahead && s.before && gop_->looks_for_cuts()) {
+            s.deferred = true;
+            deferred_ = &s;
+        } else {
+            start(s);
+        }
+    }
+    void queue_deferred() override {
+        Slot *const s = std::exchange(deferred_, nullptr);
+        if (!s) return;
+        s->deferred = false;
+        try {
+            start(*s);
+            device_->record(s->worked, s->stream);
+            s->awaited = s->worked;
+        } catch (...) {
+            s->error = std::current_exception();
+            lose(*s);
+            throw;
+        }
+    }
+    // The deferred picture has its own errors.
+    void start_deferred() noexcept {
+        try {
+            queue_deferred();
+        } catch (...) {
+        }
+    }
+    void start(Slot &s) {
+        order_.push_back(&s);
+        plan(s);
+        encode(s);
+    }
+
+    // The picture's type, and its first QP.
+    void plan(Slot &s) {
+        s.gop.emplace(*gop_);
+        s.picture.header = s.as_key.header;
+        s.picture.prefix = s.as_key.prefix;
+        s.picture.sei_at = s.as_key.sei_at;
+        s.picture.key = gop_->begins(s.picture.forced_key);
+        if (!p_.rate.constant()) s.planner = std::make_unique<QpPlanner>(*planner_);
+        planner_->plan(s.picture);
+        if (!s.picture.key && gop_->looks_for_cuts()) {
+            search(s);
+            device_->synchronize(s.searched);
+            if (gop_->is_cut(coder_.scene_costs(s.buffers))) {
+                s.picture.key = true;
+                planner_->plan_again(s.picture);
+            }
+        }
+        if (s.picture.key)
+            s.picture.header.idr_pic_id = gop_->idr_pic_id();
+        else
+            packet_writer_.make_predicted(s.picture, gop_->pictures());
+        gop_->end(s.picture.key);
+    }
+
+    static DeviceSequenceCoder::Picture picture_of(Slot &s) {
+        const SampleLayout *c = s.layout.data();
+        return {.buffers = &s.buffers,
+                .own = s.own,
+                .before = s.picture.key ? nullptr : s.before,
+                .components = {c[0], c[1], c[2]},
+                .qp = s.picture.qp};
+    }
+
+    // Queues the search of a P picture, where it was not searched at its QP.
+    void search(Slot &s) {
+        if (s.searched_qp == s.picture.qp) return;
+        s.searched_qp = -1;
+        device_->wait(s.stream, s.before->loaded);
+        coder_.search(s.stream, picture_of(s));
+        device_->record(s.searched, s.stream);
+        s.searched_qp = s.picture.qp;
+    }
+
+    // Queues the coding at the picture's QP.
+    void encode(Slot &s) {
+        const DeviceSequenceCoder::Picture picture = picture_of(s);
+        packet_writer_.make_headers(s.picture);
+        if (picture.before) search(s);
+        mark(s, kPicture);
+        device_->wait(chain_, picture.before ? s.searched : s.own->loaded);
+        coder_.code(chain_, picture);
+        device_->record(s.macroblocks_coded, chain_);
+        coder_.keep(chain_, picture);
+        device_->wait(s.stream, s.macroblocks_coded);
+        mark(s, kCode);
+        *s.host_headers.data() = s.picture.headers.front();
+        device_->upload(s.stream, s.headers.data(), s.host_headers.data(), s.headers.bytes());
+        slice_coder_.code(s.stream, s.coded,
+                          {s.buffers.intra.macroblocks.data(), s.buffers.intra.levels.data(), nullptr, !s.picture.key},
+                          s.headers.data());
+    }
+
+    // Codes a picture again, whose reference pictures after it have replaced.
+    void encode_again(Slot &s) {
+        if (!s.picture.key) coder_.refer_to(chain_, *s.before);
+        encode(s);
+        device_->synchronize(s.stream);
+    }
+
+    // Waits until the picture is coded, and codes it anew where it exceeds what rate control or the level allow. Then
+    // pictures after it are coded anew as well.
+    void settle(Slot &s) {
+        if (s.settled) return;
+        device_->synchronize(s.awaited);
+        PictureState &picture = s.picture;
+        const auto size = [&] { return packet_writer_.size(picture, nal_bytes(s.coded)); };
+        bool again = false;
+        if (!p_.rate.constant()) {
+            planner_->begin(picture);
+            packet_writer_.write_timing(picture, s.gop->pictures());
+        }
+        if (!p_.rate.constant() || !planner_->fits(picture, size()))
+            while (planner_->recode(picture, packet_writer_.estimate(picture, layer_bits(s.coded))))
+                encode_again(s), again = true;
+        planner_->settle(picture);
+        while (planner_->too_large(picture, size())) encode_again(s), again = true;
+        codes_again_ = again;
+        s.settled = true;
+        if (const auto next = std::next(std::find(order_.begin(), order_.end(), &s)); again && next != order_.end()) {
+            gop_.emplace(*(*next)->gop);
+            queue_again(next);
+        }
+    }
+    void settle_all() noexcept {
+        for (size_t i = 0; i < order_.size();) {
+            Slot &s = *order_[i];
+            try {
+                if (s.error) std::rethrow_exception(s.error);
+                settle(s);
+                i++;
+            } catch (...) {
+                s.error = std::current_exception();
+                lose(s);
+            }
+        }
+    }
+
+    // Pictures in flight from `first` on, since the one before has changed.
+    void queue_again(std::vector<Slot *>::iterator first) noexcept {
+        for (auto at = first; at != order_.end(); at++) {
+            Slot &s = **at;
+            try {
+                s.stream.settle();
+                s.output.reset();
+                s.error = nullptr;
+                s.copying = s.copied_recorded = s.settled = false;
+                planner_->settle(s.picture);
+                plan(s);
+                encode(s);
+                device_->record(s.worked, s.stream);
+                s.awaited = s.worked;
+            } catch (...) {
+                s.error = std::current_exception();
+                gop_.emplace(*s.gop);
+                gop_->forget();
+            }
+        }
+    }
+
+    // Of a picture that fails nothing is kept: the next one is an IDR picture.
+    void lose(Slot &s) noexcept {
+        const auto at = std::find(order_.begin(), order_.end(), &s);
+        if (at == order_.end()) return;
+        planner_->settle(s.picture);
+        s.stream.settle();
+        chain_.settle();
+        s.buffers.intra.pictures = s.buffers.intra_macroblocks.pictures = s.coded.pictures = 0;
+        s.buffers.constant_qp = -1;
+        coder_.reset();
+        gop_.emplace(*s.gop);
+        gop_->forget();
+        const auto next = order_.erase(at);
+        if (closing_ || next == order_.end()) return;
+        if ((*next)->planner) planner_.swap((*next)->planner);
+        queue_again(next);
+    }
+
+    bool go_on(Slot &s) override {
+        const auto failed = std::find_if(order_.begin(), std::find(order_.begin(), order_.end(), &s),
+                                         [](const Slot *before) { return before->error != nullptr; });
+        if (failed != order_.end() && *failed != &s) {
+            lose(**failed);
+            return true;
+        }
+        settle(s);
+        return false;
+    }
+
+    void complete(Slot &s, PooledBuffer &packet) override {
+        const uint64_t bytes = nal_bytes(s.coded);
+        packet = packets_->take(packet_writer_.packet_bytes(s.picture, bytes));
+        queue_download(s, packet->data + s.picture.prefix.size(), s.coded.bytes.data(), static_cast<size_t>(bytes));
+        packet_writer_.write_around(s.picture, bytes, *packet);
+    }
+
+    void submitted(Slot &) noexcept override {
+        packet_writer_.accept();
+        last_submitted_ = frames_[next_frame_].get();
+        next_frame_ = (next_frame_ + 1) % frames_.size();
+    }
+
+    void reset(Slot &s) noexcept override {
+        DeviceEncoder::reset(s);
+        if (deferred_ == &s) deferred_ = nullptr;
+        lose(s);
+    }
+
+    const Params p_;
+    PacketWriter packet_writer_;
+    std::unique_ptr<QpPlanner> planner_;
+    const DeviceSliceCoder slice_coder_;
+    DeviceSequenceCoder coder_;
+    std::vector<std::unique_ptr<LoadedFrame>> frames_;  // taken in turn
+    size_t next_frame_ = 0;
+    const LoadedFrame *last_submitted_ = nullptr;
+    Stream chain_;  // on which pictures are coded
+    std::optional<Gop> gop_;
+    Slot *deferred_ = nullptr;   // it is searched, and in no order yet
+    std::vector<Slot *> order_;  // pictures in flight
+    bool codes_again_ = false;   // the last picture had to be coded again: the next ones wait
+    bool closing_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> make_sequence_encoder(const Params &params, int slots, int threads,
+                                               std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
+    return std::make_unique<H264SequenceCuda>(params, slots, threads, std::move(device), device_frames, stage_times);
+}
+
+}  // namespace cudaenc::h264

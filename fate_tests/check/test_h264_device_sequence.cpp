@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Sequences with P pictures on devices: macroblocks, levels and what decoders show are those of the CPU, and so are the
+// bytes of streams, for any number of frames in flight, with rate control, levels that make pictures be coded again,
+// and errors.
+#include "../../common/h264/sequence_coder.h"
+#include "../../cuda_kernels/h264/device_sequence_coder.h"
+#include "h264_inputs.h"
+#include "h264_stream.h"
+#include "testing.h"
+
+using namespace cudaenc;
+using namespace cudaenc::h264;
+using namespace cudaenc::testing;
+
+namespace {
+
+constexpr int kLevelCount = 16 * blocks_per_macroblock(ChromaFormat::c420);
+
+enum class Motion { none, pan, many, cut, noise, fade, kinds };
+const char *const motion_names[] = {"none", "pan", "many", "cut", "noise", "fade"};
+
+// Something with edges and texture, moved by quarter samples; picture `number` of a sequence.
+int sample_of(Random &random, Motion motion, int number, int c, int x, int y) {
+    const auto wave = [](int v, int period) {
+        const int t = v & (2 * period - 1);
+        return t < period ? t : 2 * period - t;
+    };
+    int dx = 0, dy = 0, noise = 0, light = 0, seed = 5 + 100 * c;
+    if (motion == Motion::pan) dx = 7 * number, dy = -3 * number;
+    if (motion == Motion::many) dx = (x / 24 % 5 - 2) * 9 * number, dy = (y / 20 % 3 - 1) * 13 * number;
+    if (motion == Motion::cut && number > 2) seed += 400;
+    if (motion == Motion::noise) noise = random.between(-90, 90);
+    if (motion == Motion::fade) light = 9 * number;
+    const int x4 = (c ? 8 : 4) * x + dx, y4 = (c ? 8 : 4) * y + dy;
+    int v = 40 + wave(x4 + 3 * seed, 128) / 2 + wave(y4 + x4 / 2 + seed, 64) + noise + light;
+    if (((x4 >> 6) + (y4 >> 5) * 3 + seed) % 5 == 0) v += 60;
+    return std::clamp(v, 0, 255);
+}
+
+struct Planes {
+    int width, height;
+    std::vector<uint8_t> samples[3];
+    Planes(Random &random, int w, int h, Motion motion, int number) : width(w), height(h) {
+        for (int c = 0; c < 3; c++)
+            for (int y = 0; y < rows(c); y++)
+                for (int x = 0; x < columns(c); x++)
+                    samples[c].push_back(static_cast<uint8_t>(sample_of(random, motion, number, c, x, y)));
+    }
+    int columns(int c) const { return c ? (width + 1) / 2 : width; }
+    int rows(int c) const { return c ? (height + 1) / 2 : height; }
+    SampleLayout layout(int c, const uint8_t *data) const { return {data, columns(c), 1, 0, 8}; }
+};
+
+// ---- The coder
+
+// After each picture.
+struct Coded {
+    std::vector<Macroblock> macroblocks;
+    std::vector<int16_t> levels;
+    std::vector<uint8_t> planes[3];
+    explicit Coded(const PictureFormat &f)
+        : macroblocks(static_cast<size_t>(f.macroblocks())), levels(macroblocks.size() * kLevelCount) {
+        for (int c = 0; c < 3; c++)
+            planes[c].resize(macroblocks.size() * static_cast<size_t>(f.columns(c) * f.rows(c)));
+    }
+    // Blocks that are not coded have any levels.
+    void clear_uncoded() {
+        for (size_t m = 0; m < macroblocks.size(); m++)
+            for (int b = 0; b < kLevelCount / 16 && macroblocks[m].type != MacroblockType::pcm; b++)
+                if (!is_coded(macroblocks[m], ChromaFormat::c420, b))
+                    std::fill_n(&levels[m * kLevelCount + static_cast<size_t>(16 * b)], 16, int16_t{0});
+    }
+};
+
+struct Case {
+    PictureFormat format;
+    Motion motion;
+    bool deblock;
+    int aq_strength, gop_size;
+    std::vector<Planes> pictures;
+    std::vector<int> qps;
+
+    Case(Random &random, int width, int height, Motion m, int count)
+        : format{.width = width,
+                 .height = height,
+                 .chroma = ChromaFormat::c420,
+                 .bit_depth = 8,
+                 .slices = 1,
+                 .transform_8x8 = !random.one_in(3),
+                 .long_level_prefix = true,
+                 .pcm_without_zeros = false},
+          motion(m),
+          deblock(!random.one_in(4)),
+          aq_strength(random.one_in(2) ? 0 : random.between(1, 1024)),
+          gop_size(random.between(2, 9)) {
+        const int qp = random.between(0, kMaxQp);
+        for (int i = 0; i < count; i++) {
+            pictures.emplace_back(random, width, height, motion, i);
+            qps.push_back(random.one_in(8)   ? kMaxQp + random.between(1, kDropSteps)
+                          : random.one_in(3) ? random.between(0, kMaxQp)
+                                             : qp);
+        }
+    }
+    std::string name(size_t picture) const {
+        return format_string("%dx%d, %s, QP %d, adaptive %d, filter %d, 8x8 %d, gop %d, picture %zu", format.width,
+                             format.height, motion_names[static_cast<int>(motion)], qps[picture], aq_strength, deblock,
+                             format.transform_8x8, gop_size, picture);
+    }
+    bool predicted(size_t picture) const { return picture % static_cast<size_t>(gop_size) != 0; }
+};
+
+std::vector<Coded> code_on_cpu(const Case &c) {
+    const PictureFormat &f = c.format;
+    ThreadPool pool(1);
+    SequenceCoder coder(f, 512, c.deblock);
+    std::vector<Coded> all;
+    for (size_t i = 0; i < c.pictures.size(); i++) {
+        Coded coded(f);
+        SampleLayout layouts[3];
+        for (int k = 0; k < 3; k++) layouts[k] = c.pictures[i].layout(k, c.pictures[i].samples[k].data());
+        coder.begin(layouts, pool);
+        coder.encode(layouts, {.qp = c.qps[i], .effort = kAllTypes, .aq_strength = c.aq_strength}, c.predicted(i), pool,
+                     coded.macroblocks.data(), coded.levels.data());
+        coder.keep(pool);
+        for (int k = 0; k < 3; k++) {
+            const int width = f.macroblock_columns() * f.columns(k);
+            for (int y = 0; y < f.macroblock_rows() * f.rows(k); y++)
+                std::copy_n(coder.decoded(k).at(0, y).data, width, &coded.planes[k][static_cast<size_t>(y * width)]);
+        }
+        coded.clear_uncoded();
+        all.push_back(std::move(coded));
+    }
+    return all;
+}
+
+// again: each picture is coded twice.
+std::vector<Coded> code_on_device(const std::shared_ptr<Device> &device, const Case &c, bool again) {
+    const PictureFormat &f = c.format;
+    DeviceSequenceCoder coder(device, f, 512, c.deblock, c.aq_strength);
+    SequenceBuffers buffers[2] = {coder.make_buffers(true), coder.make_buffers(false)};
+    const SequenceFrame frames[2] = {coder.make_frame(), coder.make_frame()};
+    std::vector<Coded> all;
+    for (size_t i = 0; i < c.pictures.size(); i++) {
+        DeviceArray<uint8_t> samples[3];
+        DeviceSequenceCoder::Picture picture{.buffers = &buffers[i % 2],
+                                             .own = &frames[i % 2],
+                                             .before = c.predicted(i) ? &frames[1 - i % 2] : nullptr,
+                                             .components = {},
+                                             .qp = c.qps[i]};
+        for (int k = 0; k < 3; k++) {
+            samples[k] = upload_now(device, c.pictures[i].samples[k]);
+            picture.components[static_cast<size_t>(k)] = c.pictures[i].layout(k, samples[k].data());
+        }
+        coder.load(nullptr, picture);
+        for (int round = 0; round <= again; round++) {
+            if (round && picture.before) coder.refer_to(nullptr, *picture.before);
+            coder.search(nullptr, picture);
+            coder.code(nullptr, picture);
+            coder.keep(nullptr, picture);
+        }
+        Coded coded(f);
+        const IntraBuffers &own = picture.buffers->intra;
+        device->download(nullptr, coded.macroblocks.data(), own.macroblocks.data(), own.macroblocks.bytes());
+        device->download(nullptr, coded.levels.data(), own.levels.data(), own.levels.bytes());
+        for (int k = 0; k < 3; k++) {
+            const int width = f.macroblock_columns() * f.columns(k);
+            for (int y = 0; y < f.macroblock_rows() * f.rows(k); y++)
+                device->download(nullptr, &coded.planes[k][static_cast<size_t>(y * width)],
+                                 picture.own->decoded[k].plane().at(0, y), static_cast<size_t>(width));
+        }
+        device->synchronize(Device::Stream{});
+        coded.clear_uncoded();
+        all.push_back(std::move(coded));
+    }
+    return all;
+}
+
+START_TEST(coder) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    const int sizes[][2] = {{16, 16}, {96, 80}, {90, 70}, {16, 130}, {150, 16}, {64, 48}};
+    int predicted = 0, intra = 0, skipped = 0;
+    for (int round = 0; round < 24; round++) {
+        const auto &size = random.of(sizes);
+        const Case c(random, size[0], size[1], static_cast<Motion>(round % static_cast<int>(Motion::kinds)), 5);
+        const std::vector<Coded> expected = code_on_cpu(c), own = code_on_device(device, c, random.one_in(3));
+        for (size_t i = 0; i < own.size(); i++) {
+            const std::string what = c.name(i);
+            for (size_t m = 0; m < own[i].macroblocks.size(); m++) {
+                const Macroblock &a = own[i].macroblocks[m], &b = expected[i].macroblocks[m];
+                EXPECT(a.type == b.type, "%s, macroblock %zu: type %d, not %d", what.c_str(), m,
+                       static_cast<int>(a.type), static_cast<int>(b.type));
+                for (size_t k = m * kLevelCount; k < (m + 1) * kLevelCount; k++)
+                    EXPECT(own[i].levels[k] == expected[i].levels[k], "%s, macroblock %zu, level %zu: %d, not %d",
+                           what.c_str(), m, k % kLevelCount, own[i].levels[k], expected[i].levels[k]);
+                const int parts = a.type < MacroblockType::p16x16 || a.type > MacroblockType::p8x8
+                                      ? 0
+                                      : parts_of(static_cast<Shape>(static_cast<int>(a.type) -
+                                                                    static_cast<int>(MacroblockType::p16x16)));
+                for (int k = 0; k < parts; k++)
+                    EXPECT(a.mvd[k] == b.mvd[k], "%s, macroblock %zu: another vector", what.c_str(), m);
+                EXPECT(a.qp_delta == b.qp_delta, "%s, macroblock %zu: mb_qp_delta %d, not %d", what.c_str(), m,
+                       a.qp_delta, b.qp_delta);
+                if (!c.predicted(i)) continue;
+                predicted++;
+                intra += !is_inter(a.type);
+                skipped += a.type == MacroblockType::skip;
+            }
+            for (int k = 0; k < 3; k++)
+                EXPECT(own[i].planes[k] == expected[i].planes[k], "%s: component %d", what.c_str(), k);
+        }
+    }
+    EXPECT(intra > predicted / 50 && skipped > predicted / 20 && intra + skipped < predicted / 10 * 9,
+           "%d macroblocks, %d are intra, %d skipped", predicted, intra, skipped);
+}
+END_TEST
+
+// ---- Sessions
+
+CudaencFrame frame_of(const Planes &p) {
+    CudaencFrame frame{};
+    for (int c = 0; c < 3; c++) frame.data[c] = p.samples[c].data(), frame.stride[c] = p.columns(c);
+    return frame;
+}
+
+struct Stream {
+    std::vector<std::vector<uint8_t>> packets;
+    std::vector<int> qualities;
+};
+
+// bad: the frame with this number is refused; -1: none.
+Stream encode_all(const CudaencConfig &config, const std::vector<Planes> &pictures, int bad) {
+    Stream stream;
+    CudaencSession *session;
+    const auto log = static_cast<const Log *>(config.log_opaque);
+    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open: %s",
+           log->lines.empty() ? "" : log->lines.back().c_str());
+    const auto receive = [&] {
+        for (;;) {
+            CudaencPacket packet;
+            const int code = cudaenc_receive(session, &packet);
+            if (code == CUDAENC_AGAIN || code == CUDAENC_EOF) return;
+            EXPECT(code == CUDAENC_OK, "receive: %d, %s", code, log->lines.empty() ? "" : log->lines.back().c_str());
+            stream.packets.emplace_back(packet.data, packet.data + packet.size);
+            stream.qualities.push_back(packet.quality);
+            cudaenc_buffer_free(packet.buffer);
+        }
+    };
+    for (size_t i = 0; i < pictures.size(); i++) {
+        CudaencFrame frame = frame_of(pictures[i]);
+        const uint8_t captions[1] = {};
+        if (static_cast<int>(i) == bad) frame.captions = captions, frame.captions_size = 1;
+        EXPECT_EQ(cudaenc_submit(session, &frame), static_cast<int>(i) == bad ? CUDAENC_ERR_INVALID : CUDAENC_OK);
+        receive();
+    }
+    cudaenc_flush(session);
+    receive();
+    cudaenc_close(session);
+    return stream;
+}
+
+// Streams of sequences: constant QPs; those of levels and buffers that some pictures exceed; averages.
+enum class Rate { constant, level, capped, average, cbr, kinds };
+
+CudaencConfig config_of(Random &random, const CudaencFormat &format, Rate rate, Log *log) {
+    CudaencConfig config = make_h264_config(format, "cpu", log);
+    CudaencH264Options &o = config.h264;
+    o.effort = 0;
+    o.gop_size = random.one_in(2) ? 250 : random.between(2, 5);
+    o.deblock = random.between(-1, 1);
+    o.profile = random.between(CUDAENC_H264_CONSTRAINED_BASELINE, CUDAENC_H264_HIGH);
+    o.aud = random.between(0, 1);
+    o.rate_control = CUDAENC_H264_CONSTANT_QP;
+    o.qp = rate == Rate::level ? random.between(0, 3) : random.between(0, 51);
+    if (random.one_in(2)) o.aq = random.between(0, 1024);
+    if (rate == Rate::constant || rate == Rate::level) return config;
+    o.rate_control = rate == Rate::capped ? CUDAENC_H264_CONSTANT_QUALITY : CUDAENC_H264_BIT_RATE;
+    const int64_t bits = random.of({60000, 300000, 1000000});
+    if (rate != Rate::capped) o.bit_rate = bits;
+    if (rate == Rate::capped) o.max_rate = bits;
+    if (rate != Rate::average || random.one_in(2)) o.buffer_size = bits / 10 + 100;
+    o.cbr = rate == Rate::cbr;
+    return config;
+}
+
+START_TEST(streams) {
+    const auto held = open_test_devices();
+    Random random(static_cast<uint64_t>(_i) + 50);
+    Log log;
+    const Rate rate = static_cast<Rate>(_i % static_cast<int>(Rate::kinds));
+    const int sizes[][2] = {{16, 16}, {48, 80}, {90, 70}, {130, 50}, {75, 50}};
+    const auto &size = random.of(sizes);
+    const CudaencFormat format = make_h264_format(h264_inputs[0], size[0], size[1]);
+    const Motion motion =
+        rate == Rate::level ? Motion::noise : static_cast<Motion>(random.below(static_cast<uint32_t>(Motion::kinds)));
+    std::vector<Planes> pictures;
+    for (int i = 0; i < 8; i++)
+        pictures.emplace_back(random, size[0], size[1], rate == Rate::level && i % 3 ? Motion::pan : motion, i);
+    CudaencConfig config = config_of(random, format, rate, &log);
+    const int bad = random.one_in(3) ? random.between(0, 7) : -1;
+    const Stream expected = encode_all(config, pictures, bad);
+    const std::string what = describe_h264(config);
+    for (const std::string &device : device_specs) {
+        if (device == "emu:2" || device == "emu:77") continue;
+        for (const int depth : {1, 2, 5}) {
+            config.device = device.c_str();
+            config.async_depth = depth;
+            const Stream own = encode_all(config, pictures, bad);
+            EXPECT_EQ(own.packets.size(), expected.packets.size());
+            for (size_t i = 0; i < own.packets.size(); i++)
+                EXPECT(own.packets[i] == expected.packets[i] && own.qualities[i] == expected.qualities[i],
+                       "%s, %s: %s, %d in flight, picture %zu: %zu bytes, QP %d, not %zu, %d",
+                       motion_names[static_cast<int>(motion)], what.c_str(), device.c_str(), depth, i,
+                       own.packets[i].size(), own.qualities[i], expected.packets[i].size(), expected.qualities[i]);
+        }
+    }
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
+    Suite *suite = suite_create("h264 sequence");
+    TCase *c = add_case(suite, "sequence");
+    tcase_add_loop_test(c, coder, 0, static_cast<int>(device_specs.size()));
+    tcase_add_loop_test(c, streams, 0, 15);
+    return run_suite(suite);
+}
