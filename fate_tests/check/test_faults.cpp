@@ -81,6 +81,7 @@ enum class State {
     parity,  // how many pictures were before: idr_pic_id alternates, and is another one after a lost picture
     slope,   // of the picture before
     sizes,   // of all pictures before
+    chain,   // pictures from the last IDR picture on
 };
 
 struct Case {
@@ -157,6 +158,15 @@ const Case kCases[] = {
     {"h264 effort 0, vbv", State::sizes, kYuv, Content::smooth,
      [](CudaencConfig &c) { set_h264_rate(c.h264, 100000, 150000, false), c.h264.effort = 0, c.async_depth = 3; }},
     {"h264 cbr", State::sizes, kYuv, Content::smooth, [](CudaencConfig &c) { set_h264_rate(c.h264, 100000, 0, true); }},
+    {"h264 gop", State::chain, kYuv, Content::smooth,
+     [](CudaencConfig &c) {
+         c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.effort = 0, c.h264.gop_size = 9, c.async_depth = 3;
+     }},
+    {"h264 gop, vbv", State::chain, kYuv, Content::smooth,
+     [](CudaencConfig &c) {
+         set_h264_rate(c.h264, 100000, 150000, false);
+         c.h264.effort = 0, c.h264.gop_size = 250, c.async_depth = 2;
+     }},
     {"h264 capped crf", State::sizes, kYuv, Content::smooth,
      [](CudaencConfig &c) { c.h264.max_rate = 100000, c.h264.buffer_size = 20000; }},
 };
@@ -324,7 +334,9 @@ struct Run {
     bool device_may_fail;
     CudaencSession *session = nullptr;
     int accepted = 0, errors = 0, delivered = 0;
-    long idr_pic_id = -1;  // of the packet before
+    long idr_pic_id = -1;             // of the packet before
+    std::vector<uint8_t> chain = {};  // packets from the last IDR picture on, and how many
+    size_t chained = 0;
 
     bool is_allowed(int code) const {
         return code == CUDAENC_ERR_MEMORY || (device_may_fail && code == CUDAENC_ERR_DEVICE);
@@ -389,10 +401,26 @@ struct Run {
         return code;
     }
 
+    // After an error all that is delivered can be decoded, from an IDR picture on.
+    void check_chain(const CudaencPacket &packet, const std::vector<uint8_t> &bytes, size_t number) {
+        EXPECT_HERE(errors || number >= m.in_order.size() || bytes == m.in_order[number],
+                    "packet %zu has other bytes without an error", number);
+        if (!packet.delta) chain.clear(), chained = 0;
+        chain.insert(chain.end(), bytes.begin(), bytes.end());
+        chained++;
+        size_t decoded = 0;
+        try {
+            decoded = decode_stream(chain).size();
+        } catch (const std::exception &) {
+        }
+        EXPECT_HERE(decoded == chained, "packet %zu cannot be decoded after %d errors", number, errors);
+    }
+
     // number: of the pictures that were accepted.
     void check(const CudaencPacket &packet, size_t number, size_t picture) {
         const InTest own;
         const std::vector<uint8_t> bytes(packet.data, packet.data + packet.size);
+        if (c.state == State::chain) return check_chain(packet, bytes, number);
         if (config.codec == CUDAENC_CODEC_H264) {
             const long before = std::exchange(idr_pic_id, idr_pic_id_of(bytes));
             EXPECT_HERE(idr_pic_id >= 0 && idr_pic_id != before, "packet %zu has the idr_pic_id of the one before, %ld",
@@ -437,6 +465,8 @@ START_TEST(every_call_may_fail) {
         alarm(seconds);
         Run session{c, config, m, failures, kind == kDeviceCalls};
         const bool reached = session.all();
+        session.chain = {};
+        session.chain.shrink_to_fit();
         alarm(0);
         if (!onwards) most_lost = std::max(most_lost, session.errors);
         EXPECT_HERE(living_allocations == before, "%ld allocations are left", living_allocations - before);
