@@ -81,6 +81,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         chain_.settle();
     }
     std::span<const uint8_t> extradata() const override { return packet_writer_.parameter_sets(); }
+    void change_rate(const RateChange &change) override { packet_writer_.change_rate(change); }
 
     PooledBuffer finish(int slot) override {
         start_deferred();

@@ -2,6 +2,7 @@
 // Sequences with P pictures on devices: macroblocks, levels and what decoders show are those of the CPU, and so are the
 // bytes of streams, for any number of frames in flight, with rate control, levels that make pictures be coded again,
 // and errors.
+#include "../../common/h264/h264.h"
 #include "../../common/h264/sequence_coder.h"
 #include "../../cuda_kernels/h264/device_sequence_coder.h"
 #include "h264_inputs.h"
@@ -317,13 +318,49 @@ START_TEST(streams) {
 }
 END_TEST
 
+START_TEST(frames_in_device_memory) {
+    Random random(3);
+    Log log;
+    const CudaencFormat format = make_h264_format(h264_inputs[0], 75, 50);
+    std::vector<Planes> pictures;
+    for (int i = 0; i < 5; i++) pictures.emplace_back(random, 75, 50, Motion::many, i);
+    for (const bool rate : {false, true}) {
+        CudaencConfig config = make_h264_config(format, "cpu", &log);
+        config.h264.effort = 0;
+        config.h264.gop_size = 4;
+        if (rate) config.h264.rate_control = CUDAENC_H264_BIT_RATE, config.h264.bit_rate = 400000;
+        const Stream expected = encode_all(config, pictures, -1);
+        const auto device = open_test_device(_i);
+        std::vector<DeviceArray<uint8_t>> planes;
+        std::vector<CudaencFrame> frames;
+        for (const Planes &picture : pictures) {
+            frames.push_back(frame_of(picture));
+            for (int c = 0; c < 3; c++) {
+                planes.push_back(upload_now(device, picture.samples[c]));
+                frames.back().data[c] = planes.back().data();
+            }
+        }
+        const auto encoder =
+            make_device_encoder(make_params(format, config.h264), 5, 1, device, true, /* stage_times */ _i % 2 != 0);
+        for (int i = 0; i < 5; i++) encoder->submit(i, frames[static_cast<size_t>(i)]);
+        for (int i = 0; i < 5; i++) {
+            const PooledBuffer packet = encoder->finish(i);
+            EXPECT(std::vector<uint8_t>(packet->data, packet->data + packet->size) ==
+                       expected.packets[static_cast<size_t>(i)],
+                   "picture %d on %s", i, device->name().c_str());
+        }
+    }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
     take_arguments(argc, argv);
-    Suite *suite = suite_create("h264 sequence");
+    Suite *suite = suite_create("h264 device sequence");
     TCase *c = add_case(suite, "sequence");
     tcase_add_loop_test(c, coder, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, streams, 0, 15);
+    tcase_add_loop_test(c, frames_in_device_memory, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }
