@@ -59,9 +59,10 @@ Available PredictedPictureCoder::available(int x, int y) const {
 
 void PredictedPictureCoder::encode(const SampleLayout *components, const PictureQuality &quality,
                                    const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool,
-                                   Macroblock *macroblocks, int16_t *levels) {
+                                   Macroblock *macroblocks, int16_t *levels, const uint8_t *must_be_intra) {
     before_ = &before;
     source_ = &source;
+    must_be_intra_ = must_be_intra;
     macroblocks_ = macroblocks;
     levels_ = levels;
     picture_qp_ = std::min(quality.qp, kMaxQp);
@@ -152,9 +153,10 @@ bool PredictedPictureCoder::may_be_intra(int x, int y) {
     const size_t i = index_of(x, y);
     const uint32_t lambda = satd_lambda(i), inter = refinement_.estimates()[i].cost;
     // No block is predicted better than that.
-    if (inter < worth(lambda, kBits16x16)) return false;
+    if (inter < worth(lambda, kBits16x16) && !must_be_intra(i)) return false;
     uint32_t cost_16x16;
     ranked_[i] = rank(x, y, &cost_16x16);
+    if (must_be_intra(i)) return true;
     uint32_t intra = std::min(cost_16x16 + worth(lambda, kBits16x16), ranked_[i].satd_4x4 + worth(lambda, kBits4x4));
     if (format_.transform_8x8) intra = std::min(intra, ranked_[i].satd_8x8 + worth(lambda, kBits8x8));
     return intra < inter;
@@ -245,7 +247,7 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
                                      .vector_bits = field.bits(x, y, motion) + shape_bits(motion.shape)};
     const InterOutcome result = coder.code(place, source, motion, macroblocks_[i], levels_of(i), reconstruction);
     if (result.skipped) motion.fill(skipped);
-    const bool allowed = result.cost != kNotAllowed;
+    const bool allowed = result.cost != kNotAllowed && !must_be_intra(i);
     if (allowed && !maybe_intra_[i]) return put_samples(x, y, reconstruction);
     if (!maybe_intra_[i]) {
         uint32_t cost;

@@ -120,7 +120,7 @@ DEVICE void load_above(const IntraMacroblocksParams &p, int x, int y, bool has_m
     above[lane] =
         lane < 16 ? *p.decoded[0].at(16 * x + lane, 16 * y - 1) : *p.decoded[1 + component].at(of_chroma, 8 * y - 1);
     if (x > 0 && lane < 3)
-        before[8 * lane + (lane ? 15 : 15)] =
+        before[8 * lane + 15] =
             lane ? *p.decoded[lane].at(8 * x - 1, 8 * y - 1) : *p.decoded[0].at(16 * x - 1, 16 * y - 1);
     if (x + 1 < columns && lane < 8) after[lane] = *p.decoded[0].at(16 * x + 16 + lane, 16 * y - 1);
     if (lane < 2) {
@@ -240,8 +240,8 @@ DEVICE void code_candidate(const IntraMacroblocksParams &p, const MacroblockRow 
     }
 }
 
-KERNEL_BLOCKS(kWavefrontThreads, wavefront_blocks(ChromaFormat::c420, kWavefrontParts), h264_intra_macroblocks,
-              IntraMacroblocksParams) {
+// A picture has about as many rows as there are multiprocessors: registers count for more than thread-blocks.
+KERNEL_BLOCKS(kWavefrontThreads, 4, h264_intra_macroblocks, IntraMacroblocksParams) {
     SHARED(IntraState, state, 1);
     copy_tables(p, state[0]);
     copy_picture(p.pictures[0], state[0].picture);

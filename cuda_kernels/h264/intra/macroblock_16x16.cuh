@@ -18,8 +18,8 @@ DEVICE void predict_16x16(const Place &place, const uint16_t *samples, uint16_t 
                                       : a.left || a.above ? (sum + 8) >> 4
                                                           : 1u << (place.bit_depth - 1));
 }
-// The cheapest mode, below the least cost: 16 cost + mode, of equal costs the first one. satd_of(mode, b): half the SATD
-// of 4x4 block b, in raster order; satd_lambda: what the bits of a mode are worth. With a whole warp.
+// The cheapest mode, below the least cost: 16 cost + mode, of equal costs the first one. satd_of(mode, b): half the
+// SATD of 4x4 block b, in raster order; satd_lambda: what the bits of a mode are worth. With a whole warp.
 template <class SatdOf>
 DEVICE uint32_t cheapest_16x16(const Available &available, uint32_t satd_lambda, const SatdOf &satd_of) {
     uint32_t least = ~0u;

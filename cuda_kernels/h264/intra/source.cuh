@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tables, what a picture is, source samples of a macroblock and its ranked modes. Of the latter a lane has four samples of a row in each round, of luma or of a
-// chroma component.
+// Tables, what a picture is, source samples of a macroblock and its ranked modes. Of the latter a lane has four samples
+// of a row in each round, of luma or of a chroma component.
 #pragma once
 #include "arithmetic.cuh"
 
