@@ -80,12 +80,14 @@ inline void decode_picture(StreamPicture &p, const StreamPicture *before) {
     p.decoded->filter(filters);
 }
 
-// extradata: parameter sets, as a byte stream, for streams without. zeros_follow: see split_stream().
+// extradata: parameter sets, as a byte stream, for streams without. zeros_follow: see split_stream(). before: the
+// reference picture before the first one, where the stream goes on.
 inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &bytes,
-                                                const std::vector<uint8_t> &extradata = {}, bool zeros_follow = false) {
+                                                const std::vector<uint8_t> &extradata = {}, bool zeros_follow = false,
+                                                const StreamPicture *before = nullptr) {
     std::vector<StreamPicture> pictures;
-    ParsedSps sps{};
-    ParsedPps pps{};
+    ParsedSps sps = before ? before->sps : ParsedSps{};
+    ParsedPps pps = before ? before->pps : ParsedPps{};
     for (const Nal &nal : split_stream(extradata)) {
         if (nal.type == 7) sps = parse_sps(nal);
         if (nal.type == 8) pps = parse_pps(nal);
@@ -125,7 +127,6 @@ inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &byte
         p.slice_macroblocks.push_back(p.parsed->macroblock_bits.size() - next_macroblock);
         next_macroblock = p.parsed->macroblock_bits.size();
     }
-    const StreamPicture *before = nullptr;
     for (StreamPicture &p : pictures) {
         decode_picture(p, before);
         if (p.is_reference) before = &p;

@@ -40,9 +40,10 @@ class Reconstructions {
     const std::string name_ = format_string("h264_reconstructions.%d", static_cast<int>(getpid()));
 };
 
-// The same of decoded pictures, with all of their macroblocks.
-inline void add_checksums(const std::vector<StreamPicture> &pictures, std::vector<std::string> &sums) {
-    for (const StreamPicture &p : pictures) sums.push_back(p.checksum());
+// The same of decoded pictures, with all of their macroblocks. filtered: see StreamPicture::checksum().
+inline void add_checksums(const std::vector<StreamPicture> &pictures, std::vector<std::string> &sums,
+                          bool filtered = false) {
+    for (const StreamPicture &p : pictures) sums.push_back(p.checksum(filtered));
     std::sort(sums.begin(), sums.end());
 }
 
