@@ -57,26 +57,6 @@ using UnsignedLanes = uint16_t __attribute__((vector_size(32)));
 
 }  // namespace
 
-CUDAENC_CLONES uint32_t sad_8x8(ByteBlock a, ByteBlock b) {
-    uint32_t sum = 0;
-    for (int y = 0; y < 8; y++)
-        for (int x = 0; x < 8; x++) {
-            const int d = a.data[y * a.stride + x] - b.data[y * b.stride + x];
-            sum += static_cast<uint32_t>(d < 0 ? -d : d);
-        }
-    return sum;
-}
-
-CUDAENC_CLONES uint32_t sad_16x16(ByteBlock a, ByteBlock b) {
-    uint32_t sum = 0;
-    for (int y = 0; y < 16; y++)
-        for (int x = 0; x < 16; x++) {
-            const int d = a.data[y * a.stride + x] - b.data[y * b.stride + x];
-            sum += static_cast<uint32_t>(d < 0 ? -d : d);
-        }
-    return sum;
-}
-
 CUDAENC_CLONES uint32_t satd_8x8(ByteBlock source, const QuarterBlock &p) {
     Lanes d[4];
     for (int y = 0; y < 4; y++) {  // and those four below

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Blocks of P macroblocks by vectors: differences to a reference, and predictions.
 #pragma once
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "reference.h"
 
 namespace cudaenc::h264 {
@@ -13,9 +17,63 @@ struct ByteBlock {
 };
 inline ByteBlock block_at(const BytePlane &plane, int x, int y) { return {plane.at(x, y), plane.stride()}; }
 
-// Sums of absolute differences.
-uint32_t sad_8x8(ByteBlock a, ByteBlock b);
-uint32_t sad_16x16(ByteBlock a, ByteBlock b);
+// Sums of the 8x8 blocks of a macroblock.
+struct QuarterSums {
+    uint32_t of[4];
+    uint32_t all() const { return of[0] + of[1] + of[2] + of[3]; }
+};
+
+// Sums of absolute differences. They are inlined, so that a block's rows stay in registers while vectors are tried.
+#ifdef __SSE2__
+namespace detail {
+inline __m128i two_rows_of_8(ByteBlock block, int y) {
+    const auto row = [&](int i) {
+        return _mm_loadl_epi64(reinterpret_cast<const __m128i *>(block.data + i * block.stride));
+    };
+    return _mm_unpacklo_epi64(row(y), row(y + 1));
+}
+inline __m128i row_of_16(ByteBlock block, int y) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i *>(block.data + y * block.stride));
+}
+inline uint32_t low_sum(__m128i sums) { return static_cast<uint32_t>(_mm_cvtsi128_si32(sums)); }
+inline uint32_t high_sum(__m128i sums) { return low_sum(_mm_srli_si128(sums, 8)); }
+}  // namespace detail
+inline uint32_t sad_8x8(ByteBlock a, ByteBlock b) {
+    __m128i sum = _mm_setzero_si128();
+    for (int y = 0; y < 8; y += 2)
+        sum = _mm_add_epi32(sum, _mm_sad_epu8(detail::two_rows_of_8(a, y), detail::two_rows_of_8(b, y)));
+    return detail::low_sum(sum) + detail::high_sum(sum);
+}
+inline QuarterSums sad_16x16(ByteBlock a, ByteBlock b) {
+    QuarterSums sums;
+    for (int half = 0; half < 2; half++) {
+        __m128i sum = _mm_setzero_si128();
+        for (int y = 8 * half; y < 8 * half + 8; y++)
+            sum = _mm_add_epi32(sum, _mm_sad_epu8(detail::row_of_16(a, y), detail::row_of_16(b, y)));
+        sums.of[2 * half] = detail::low_sum(sum);
+        sums.of[2 * half + 1] = detail::high_sum(sum);
+    }
+    return sums;
+}
+#else
+inline uint32_t sad_8x8(ByteBlock a, ByteBlock b) {
+    uint32_t sum = 0;
+    for (int y = 0; y < 8; y++)
+        for (int x = 0; x < 8; x++) {
+            const int d = a.at(x, y).data[0] - b.at(x, y).data[0];
+            sum += static_cast<uint32_t>(d < 0 ? -d : d);
+        }
+    return sum;
+}
+inline QuarterSums sad_16x16(ByteBlock a, ByteBlock b) {
+    QuarterSums sums;
+    for (int i = 0; i < 4; i++) {
+        const int x = 8 * (i & 1), y = 8 * (i >> 1);
+        sums.of[i] = sad_8x8(a.at(x, y), b.at(x, y));
+    }
+    return sums;
+}
+#endif
 
 // The two blocks whose mean is the prediction of luma from (x, y), in whole samples, by a vector. They have one stride.
 struct QuarterBlock {
@@ -32,10 +90,6 @@ inline QuarterBlock quarter_block(const ReferencePicture &reference, int x, int 
 
 // Half the SATD over 4x4 blocks: of an 8x8 block, and of the four of a macroblock.
 uint32_t satd_8x8(ByteBlock source, const QuarterBlock &prediction);
-struct QuarterSums {
-    uint32_t of[4];
-    uint32_t all() const { return of[0] + of[1] + of[2] + of[3]; }
-};
 QuarterSums satd_16x16(ByteBlock source, const QuarterBlock &prediction);
 
 // Predictions: luma of 8 or 16 columns and rows each, to rows of 16; chroma (8.4.2.2.2) of 4 or 8, to rows of 8. x and

@@ -2,6 +2,7 @@
 #include "search.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "block_inter_cpu.h"
 
@@ -9,38 +10,66 @@ namespace cudaenc::h264 {
 
 namespace {
 
-// Keeps the vector of the least cost; the first one of equals.
-template <class Cost>
+// Keeps the vector of the least cost; the first one of equals. bits(v): what a vector's bits are worth, kNowhere where
+// it is not allowed; difference(v): what is added. Neither is asked for where it cannot change the result.
+constexpr uint32_t kNowhere = UINT32_MAX;
+template <class Bits, class Difference>
 class Best {
   public:
-    explicit Best(const Cost &cost) : cost_(cost) {}
+    Best(const Bits &bits, const Difference &difference) : bits_(bits), difference_(difference) {}
     void add(Vector v) {
         for (int i = 0; i < count_; i++)
             if (tried_[i] == v) return;
         if (count_ < kSearchCandidates) tried_[count_++] = v;
         take(v);
     }
-    // Looks around until nothing is better.
+    // Looks around until nothing is better. What lies around the middle of the round before was tried then.
     void look_around() {
-        bool better = true;
-        for (int round = 0; better && round < kSearchRounds; round++) {
+        Vector before = best_;
+        for (int round = 0; round < kSearchRounds; round++) {
             const Vector middle = best_;
-            for (int i = 0; i < kSquareSteps; i++) take(sum_of(middle, square_step(i)));
-            better = !(middle == best_);
+            if (round && middle == before) return;
+            for (int i = 0; i < kSquareSteps; i++) {
+                const Vector v = sum_of(middle, square_step(i));
+                if (!round || std::max(std::abs(v.x - before.x), std::abs(v.y - before.y)) > 1) take(v);
+            }
+            before = middle;
         }
     }
     void take(Vector v) {
-        const uint32_t cost = cost_(v);
+        const uint32_t bits = bits_(v);
+        if (bits >= least_) return;
+        const uint32_t cost = difference_(v) + bits;
         if (cost < least_) least_ = cost, best_ = v;
     }
     Vector vector() const { return best_; }
 
   private:
-    const Cost &cost_;
+    const Bits &bits_;
+    const Difference &difference_;
     Vector tried_[kSearchCandidates];
     int count_ = 0;
     Vector best_{};
-    uint32_t least_ = UINT32_MAX;
+    uint32_t least_ = kNowhere;
+};
+
+// The sums of macroblocks around a vector, which all four 8x8 blocks ask for.
+class SumsAround {
+  public:
+    explicit SumsAround(Vector middle) : middle_(middle) {}
+    template <class Compute>
+    const QuarterSums &at(Vector v, const Compute &compute) {
+        const int i = index_of(v);
+        if (!(known_ >> i & 1)) sums_[i] = compute(v), known_ |= 1u << i;
+        return sums_[i];
+    }
+    bool has(Vector v) const { return std::max(std::abs(v.x - middle_.x), std::abs(v.y - middle_.y)) <= 1; }
+
+  private:
+    int index_of(Vector v) const { return 3 * (v.y - middle_.y + 1) + v.x - middle_.x + 1; }
+    const Vector middle_;
+    uint32_t known_ = 0;
+    QuarterSums sums_[9];
 };
 
 }  // namespace
@@ -74,11 +103,9 @@ void MotionSearch::find_block(int level, int x, int y) {
     const BytePlane &plane = before_->levels[level];
     const ByteBlock block = block_at(source_->levels[level], 8 * x, 8 * y);
     const VectorRange range = block_range(level, x, y, columns_, rows_, vertical_);
-    const auto cost = [&](Vector v) -> uint32_t {
-        if (!range.has(v)) return UINT32_MAX;
-        return sad_8x8(block, block_at(plane, 8 * x + v.x, 8 * y + v.y)) + (lambda_ * vector_bits(v, {}) >> 8);
-    };
-    Best best(cost);
+    const auto bits = [&](Vector v) { return range.has(v) ? lambda_ * vector_bits(v, {}) >> 8 : kNowhere; };
+    const auto difference = [&](Vector v) { return sad_8x8(block, block_at(plane, 8 * x + v.x, 8 * y + v.y)); };
+    Best best(bits, difference);
     best.add({});
     if (level == kPyramidLevels - 1) {
         for (int dy = -kFirstReach; dy <= kFirstReach; dy++)
@@ -98,26 +125,27 @@ void MotionSearch::find_macroblock(int x, int y) {
     const ByteBlock block = block_at(source_->levels[0], 16 * x, 16 * y);
     const VectorRange range = range_of(x, y, columns_, rows_, vertical_);
     const Vector predicted = likely(x, y);
-    const auto bits_of = [&](Vector v) { return lambda_ * vector_bits(scaled(v, 4), predicted) >> 8; };
-    const auto has = [&](Vector v) { return range.has(scaled(v, 4)); };
-    const auto cost = [&](Vector v) -> uint32_t {
-        return has(v) ? sad_16x16(block, block_at(plane, 16 * x + v.x, 16 * y + v.y)) + bits_of(v) : UINT32_MAX;
+    const auto bits = [&](Vector v) {
+        const Vector quarters = scaled(v, 4);
+        return range.has(quarters) ? lambda_ * vector_bits(quarters, predicted) >> 8 : kNowhere;
     };
-    Best best(cost);
+    const auto sums_of = [&](Vector v) { return sad_16x16(block, block_at(plane, 16 * x + v.x, 16 * y + v.y)); };
+    const auto difference = [&](Vector v) { return sums_of(v).all(); };
+    Best best(bits, difference);
     best.add({});
     const VectorGrid above = grids_[1].grid();
     for (int i = 1; i < kSearchCandidates; i++) best.add(above.candidate(x, y, i));
     best.look_around();
     FoundMotion &found = found_[static_cast<size_t>(y * columns_ + x)];
     found.whole = best.vector();
+    SumsAround around(found.whole);
     for (int b = 0; b < 4; b++) {
-        const int bx = 16 * x + 8 * (b & 1), by = 16 * y + 8 * (b >> 1);
-        const auto cost_8x8 = [&](Vector v) -> uint32_t {
-            return has(v)
-                       ? sad_8x8(block.at(8 * (b & 1), 8 * (b >> 1)), block_at(plane, bx + v.x, by + v.y)) + bits_of(v)
-                       : UINT32_MAX;
+        const int dx = 8 * (b & 1), dy = 8 * (b >> 1);
+        const auto of_8x8 = [&](Vector v) {
+            return around.has(v) ? around.at(v, sums_of).of[b]
+                                 : sad_8x8(block.at(dx, dy), block_at(plane, 16 * x + dx + v.x, 16 * y + dy + v.y));
         };
-        Best best_8x8(cost_8x8);
+        Best best_8x8(bits, of_8x8);
         best_8x8.add(found.whole);
         best_8x8.look_around();
         found.of_8x8[b] = best_8x8.vector();
