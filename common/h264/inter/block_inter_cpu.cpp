@@ -11,49 +11,57 @@ namespace cudaenc::h264 {
 namespace {
 
 using Bytes16 = uint8_t __attribute__((vector_size(16)));
+using Words = uint32_t __attribute__((vector_size(32)));  // two lanes each
+using Words4 = uint32_t __attribute__((vector_size(16)));
 
-[[gnu::always_inline]] inline Lanes row_of_16(const uint8_t *from) {
+[[gnu::always_inline]] inline Bytes16 row_of_16(const uint8_t *from) {
     Bytes16 bytes;
     std::memcpy(&bytes, from, sizeof bytes);
-    return __builtin_convertvector(bytes, Lanes);
+    return bytes;
 }
-// Two rows of 8.
-[[gnu::always_inline]] inline Lanes rows_of_8(const uint8_t *first, const uint8_t *second) {
+[[gnu::always_inline]] inline Bytes16 rows_of_8(const uint8_t *first, const uint8_t *second) {
+    using Long2 = uint64_t __attribute__((vector_size(16)));
     uint64_t halves[2];
     std::memcpy(&halves[0], first, 8);
     std::memcpy(&halves[1], second, 8);
-    Bytes16 bytes;
-    std::memcpy(&bytes, halves, sizeof bytes);
-    return __builtin_convertvector(bytes, Lanes);
+    return (Bytes16)Long2{halves[0], halves[1]};
+}
+[[gnu::always_inline]] inline Lanes widened(const Bytes16 &bytes) { return __builtin_convertvector(bytes, Lanes); }
+[[gnu::always_inline]] inline Lanes mean(const Bytes16 &a, const Bytes16 &b) {
+#ifdef __SSE2__
+    return widened((Bytes16)_mm_avg_epu8((__m128i)a, (__m128i)b));
+#else
+    return (widened(a) + widened(b) + 1) >> 1;
+#endif
 }
 
 [[gnu::always_inline]] inline Lanes magnitude(const Lanes &v) {
-    const Lanes sign = v >> 15;
-    return (v ^ sign) - sign;
+    const Lanes minus = -v;
+    return v > minus ? v : minus;
 }
 
-// Adds magnitudes of the transformed 4x4 blocks of four rows, four blocks side by side. The last butterfly's are twice
-// the larger magnitude: each lane of a pair has it once.
-[[gnu::always_inline]] inline void add_satd(const Lanes (&d)[4], Lanes &sum) {
+// Half the magnitudes of the transformed 4x4 blocks of four rows, four blocks side by side, in any order of the low and
+// of the high lanes. Both results of the last butterfly together are twice the larger magnitude.
+[[gnu::always_inline]] inline Lanes half_satd(const Lanes (&d)[4]) {
     const Lanes s02 = d[0] + d[2], d02 = d[0] - d[2], s13 = d[1] + d[3], d13 = d[1] - d[3];
-    const Lanes rows[4] = {s02 + s13, s02 - s13, d02 + d13, d02 - d13};
-    for (const Lanes &v : rows) {
-        constexpr Lanes even = {-1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0};
-        const Lanes other = __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-        const Lanes a = magnitude((even & (v + other)) | (~even & (v - other)));
-        const Lanes b = __builtin_shufflevector(a, a, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-        const Lanes more = a > b;
-        sum += (more & a) | (~more & b);
+    const Lanes rows[2][2] = {{s02 + s13, s02 - s13}, {d02 + d13, d02 - d13}};
+    Lanes sum{};
+    for (const auto &[a, b] : rows) {
+        // Even and odd columns of both rows.
+        const Lanes a_odd = (Lanes)((Words)a >> 16), b_even = (Lanes)((Words)b << 16);
+        const Lanes even =
+            __builtin_shufflevector(a, b_even, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
+        const Lanes odd = __builtin_shufflevector(a_odd, b, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
+        const Words s = (Words)magnitude(even + odd), t = (Words)magnitude(even - odd);
+        const Lanes left = (Lanes)__builtin_shufflevector(s, t, 0, 2, 8, 10, 4, 6, 12, 14);
+        const Lanes right = (Lanes)__builtin_shufflevector(s, t, 1, 3, 9, 11, 5, 7, 13, 15);
+        sum += left > right ? left : right;
     }
+    return sum;
 }
 
-using UnsignedLanes = uint16_t __attribute__((vector_size(32)));
-[[gnu::always_inline]] inline void add_lanes(const Lanes &sum, uint32_t &left, uint32_t &right) {
-    UnsignedLanes v;
-    std::memcpy(&v, &sum, sizeof v);
-    for (int i = 0; i < 8; i++) left += v[i];
-    for (int i = 8; i < 16; i++) right += v[i];
-}
+// Sums of two lanes, which are not negative.
+[[gnu::always_inline]] inline Words sums_of_pairs(const Lanes &v) { return ((Words)v & 0xFFFF) + ((Words)v >> 16); }
 
 }  // namespace
 
@@ -61,33 +69,36 @@ CUDAENC_CLONES uint32_t satd_8x8(ByteBlock source, const QuarterBlock &p) {
     Lanes d[4];
     for (int y = 0; y < 4; y++) {  // and those four below
         const ptrdiff_t upper = y * p.stride, lower = (y + 4) * p.stride;
-        const Lanes a = rows_of_8(p.first + upper, p.first + lower), b = rows_of_8(p.second + upper, p.second + lower);
-        d[y] = rows_of_8(source.at(0, y).data, source.at(0, y + 4).data) - ((a + b + 1) >> 1);
+        d[y] = widened(rows_of_8(source.at(0, y).data, source.at(0, y + 4).data)) -
+               mean(rows_of_8(p.first + upper, p.first + lower), rows_of_8(p.second + upper, p.second + lower));
     }
-    Lanes sum{};
-    add_satd(d, sum);
-    uint32_t total = 0;
-    add_lanes(sum, total, total);
-    return total / 2;
+    const Words v = sums_of_pairs(half_satd(d));
+    const Words4 four = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+    const Words4 two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1);
+    return two[0] + two[1];
 }
 
 CUDAENC_CLONES QuarterSums satd_16x16(ByteBlock source, const QuarterBlock &p) {
-    QuarterSums sums{};
+    Words halves[2];
     for (int half = 0; half < 2; half++) {
         Lanes sum{};
         for (int first = 8 * half; first < 8 * half + 8; first += 4) {
             Lanes d[4];
             for (int y = 0; y < 4; y++) {
                 const ptrdiff_t row = (first + y) * p.stride;
-                d[y] = row_of_16(source.at(0, first + y).data) -
-                       ((row_of_16(p.first + row) + row_of_16(p.second + row) + 1) >> 1);
+                d[y] = widened(row_of_16(source.at(0, first + y).data)) -
+                       mean(row_of_16(p.first + row), row_of_16(p.second + row));
             }
-            add_satd(d, sum);
+            sum += half_satd(d);
         }
-        add_lanes(sum, sums.of[2 * half], sums.of[2 * half + 1]);
+        halves[half] = sums_of_pairs(sum);
     }
-    for (uint32_t &each : sums.of) each /= 2;
-    return sums;
+    const Words v = __builtin_shufflevector(halves[0], halves[1], 0, 1, 8, 9, 4, 5, 12, 13) +
+                    __builtin_shufflevector(halves[0], halves[1], 2, 3, 10, 11, 6, 7, 14, 15);
+    const Words4 sums = __builtin_shufflevector(v, v, 0, 4, 2, 6) + __builtin_shufflevector(v, v, 1, 5, 3, 7);
+    QuarterSums to;
+    std::memcpy(to.of, &sums, sizeof to.of);
+    return to;
 }
 
 CUDAENC_CLONES void predict_luma(const ReferencePicture &reference, int x, int y, Vector v, int width, int height,
