@@ -92,6 +92,32 @@ inline QuarterBlock quarter_block(const ReferencePicture &reference, int x, int 
 uint32_t satd_8x8(ByteBlock source, const QuarterBlock &prediction);
 QuarterSums satd_16x16(ByteBlock source, const QuarterBlock &prediction);
 
+// Sums of a macroblock by vectors of at most Reach around one of them, computed when they are asked for first: its 8x8
+// blocks share them.
+template <int Reach>
+class SumsAround {
+  public:
+    explicit SumsAround(Vector middle) : middle_(middle) {}
+    bool has(Vector v) const {
+        return static_cast<uint32_t>(v.x - middle_.x + Reach) < kSide &&
+               static_cast<uint32_t>(v.y - middle_.y + Reach) < kSide;
+    }
+    template <class Compute>
+    const QuarterSums &at(Vector v, const Compute &compute) {
+        const uint32_t i =
+            kSide * static_cast<uint32_t>(v.y - middle_.y + Reach) + static_cast<uint32_t>(v.x - middle_.x + Reach);
+        if (!(known_ >> i & 1)) sums_[i] = compute(v), known_ |= uint64_t{1} << i;
+        return sums_[i];
+    }
+
+  private:
+    static constexpr uint32_t kSide = 2 * Reach + 1;
+    static_assert(kSide * kSide <= 64);
+    const Vector middle_;
+    uint64_t known_ = 0;
+    QuarterSums sums_[kSide * kSide];
+};
+
 // Predictions: luma of 8 or 16 columns and rows each, to rows of 16; chroma (8.4.2.2.2) of 4 or 8, to rows of 8. x and
 // y: of the block in its plane; the vector is luma's.
 void predict_luma(const ReferencePicture &reference, int x, int y, Vector v, int width, int height, Sample *to);

@@ -48,31 +48,36 @@ void MotionRefinement::refine(int x, int y) {
     Vector best{};
     QuarterSums least{};
     uint32_t cost = UINT32_MAX;
-    const auto try_vector = [&](Vector v) {
+    const auto satd_of = [&](Vector v) { return satd_16x16(source, quarter_block(*reference_, 16 * x, 16 * y, v)); };
+    const auto try_vector = [&](Vector v, const auto &sums_of) {
         if (!range.has(v)) return;
-        const QuarterSums sums = satd_16x16(source, quarter_block(*reference_, 16 * x, 16 * y, v));
-        const uint32_t other = sums.all() + worth(lambda, vector_bits(v, predicted));
+        const uint32_t bits = worth(lambda, vector_bits(v, predicted));
+        if (bits >= cost) return;
+        const QuarterSums sums = sums_of(v);
+        const uint32_t other = sums.all() + bits;
         if (other < cost) cost = other, best = v, least = sums;
     };
     const Vector found = field.motion[i].vectors[0];
-    try_vector({});
-    if (!(found == Vector{})) try_vector(found);
-    if (!(predicted == Vector{}) && !(predicted == found)) try_vector(range.clamp(predicted.x, predicted.y));
+    try_vector({}, satd_of);
+    if (!(found == Vector{})) try_vector(found, satd_of);
+    if (!(predicted == Vector{}) && !(predicted == found)) try_vector(range.clamp(predicted.x, predicted.y), satd_of);
+    SumsAround<kSquares> around(best);
+    const auto around_of = [&](Vector v) { return around.at(v, satd_of); };
     for (const int step : {2, 1}) {
         const Vector middle = best;
-        for (int i = 0; i < kSquareSteps; i++) try_vector(sum_of(middle, scaled(square_step(i), step)));
+        for (int i = 0; i < kSquareSteps; i++) try_vector(sum_of(middle, scaled(square_step(i), step)), around_of);
     }
     MacroblockMotion motion;
     motion.fill(best);
     cost += worth(lambda, shape_bits(Shape::p16x16));
-    if (least.all() > worth(lambda, kLeastDividedBits)) divide(x, y, best, least, motion, cost);
+    if (least.all() > worth(lambda, kLeastDividedBits)) divide(x, y, best, least, around, motion, cost);
     motion_[0][i] = motion;
     estimates_[0][i].satd = cost - worth(lambda, field.bits(x, y, motion) + shape_bits(motion.shape));
 }
 
 // Other shapes, of the macroblock's vector and of those of its 8x8 blocks. sums: of the former.
-void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sums, MacroblockMotion &motion,
-                              uint32_t &cost) {
+void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sums, SumsAround<kSquares> &around,
+                              MacroblockMotion &motion, uint32_t &cost) {
     const size_t i = index_of(x, y);
     const uint32_t lambda = satd_lambda(i);
     const MotionField field{motion_[1].data(), columns_};
@@ -81,7 +86,9 @@ void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sum
     Vector vectors[kPartVectors] = {whole};
     uint32_t satd[kPartVectors][4];
     std::copy_n(sums.of, 4, satd[0]);
+    const auto sums_of = [&](Vector v) { return satd_16x16(source, quarter_block(*reference_, 16 * x, 16 * y, v)); };
     const auto satd_of = [&](Vector v, int b) {
+        if (around.has(v)) return around.at(v, sums_of).of[b];
         const int dx = 8 * (b & 1), dy = 8 * (b >> 1);
         return satd_8x8(source.at(dx, dy), quarter_block(*reference_, 16 * x + dx, 16 * y + dy, v));
     };
@@ -90,7 +97,9 @@ void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sum
         uint32_t least = satd[0][b];
         const auto try_vector = [&](Vector v) {
             if (!range.has(v)) return;
-            const uint32_t other = satd_of(v, b) + worth(lambda, vector_bits(v, whole));
+            const uint32_t bits = worth(lambda, vector_bits(v, whole));
+            if (bits >= least) return;
+            const uint32_t other = satd_of(v, b) + bits;
             if (other < least) least = other, best = v;
         };
         const Vector found = scaled(search_->found(x, y).of_8x8[b], 4);
@@ -100,7 +109,12 @@ void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sum
             for (int i = 0; i < kSquareSteps; i++) try_vector(sum_of(middle, scaled(square_step(i), step)));
         }
         vectors[1 + b] = best;
-        for (int k = 0; k < 4; k++) satd[1 + b][k] = best == whole ? satd[0][k] : satd_of(best, k);
+        const int same = static_cast<int>(std::find(vectors, vectors + b + 1, best) - vectors);
+        if (same <= b) {
+            std::copy_n(satd[same], 4, satd[1 + b]);
+        } else {
+            std::copy_n((around.has(best) ? around.at(best, sums_of) : sums_of(best)).of, 4, satd[1 + b]);
+        }
     }
     h264::divide(field, x, y, lambda, vectors, satd, motion, cost);
 }

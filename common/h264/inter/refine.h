@@ -25,7 +25,10 @@ class MotionRefinement {
     uint32_t satd_lambda(size_t at) const;
     ByteBlock source_at(int x, int y) const { return block_at(*source_, x, y); }
     void refine(int x, int y);
-    void divide(int x, int y, Vector whole, const QuarterSums &sums, MacroblockMotion &motion, uint32_t &cost);
+    // Both steps of the refinement together.
+    static constexpr int kSquares = 2 + 1;
+    void divide(int x, int y, Vector whole, const QuarterSums &sums, SumsAround<kSquares> &around,
+                MacroblockMotion &motion, uint32_t &cost);
     void spread(int x, int y);
 
     const int columns_, rows_, vertical_;

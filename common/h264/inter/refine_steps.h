@@ -51,6 +51,8 @@ CUDAENC_HD void divide(const MotionField &field, int x, int y, uint32_t lambda, 
             for (int b = 0; b < 4; b++)
                 if (part_of_block(shape, b) == part) other.vectors[b] = chosen;
         }
+        // A vector takes two bits at least.
+        if (sum + worth(lambda, 2 * static_cast<uint32_t>(parts_of(shape)) + shape_bits(shape)) >= cost) continue;
         const uint32_t with_bits = sum + worth(lambda, field.bits(x, y, other) + shape_bits(shape));
         if (with_bits < cost) cost = with_bits, motion = other;
     }

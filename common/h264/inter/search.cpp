@@ -53,25 +53,6 @@ class Best {
     uint32_t least_ = kNowhere;
 };
 
-// The sums of macroblocks around a vector, which all four 8x8 blocks ask for.
-class SumsAround {
-  public:
-    explicit SumsAround(Vector middle) : middle_(middle) {}
-    template <class Compute>
-    const QuarterSums &at(Vector v, const Compute &compute) {
-        const int i = index_of(v);
-        if (!(known_ >> i & 1)) sums_[i] = compute(v), known_ |= 1u << i;
-        return sums_[i];
-    }
-    bool has(Vector v) const { return std::max(std::abs(v.x - middle_.x), std::abs(v.y - middle_.y)) <= 1; }
-
-  private:
-    int index_of(Vector v) const { return 3 * (v.y - middle_.y + 1) + v.x - middle_.x + 1; }
-    const Vector middle_;
-    uint32_t known_ = 0;
-    QuarterSums sums_[9];
-};
-
 }  // namespace
 
 MotionSearch::MotionSearch(int columns, int rows, int vertical)
@@ -138,7 +119,7 @@ void MotionSearch::find_macroblock(int x, int y) {
     best.look_around();
     FoundMotion &found = found_[static_cast<size_t>(y * columns_ + x)];
     found.whole = best.vector();
-    SumsAround around(found.whole);
+    SumsAround<1> around(found.whole);
     for (int b = 0; b < 4; b++) {
         const int dx = 8 * (b & 1), dy = 8 * (b >> 1);
         const auto of_8x8 = [&](Vector v) {
