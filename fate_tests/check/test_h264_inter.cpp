@@ -124,7 +124,7 @@ START_TEST(interpolation) {
         if (random.one_in(4)) v.x = static_cast<int16_t>(random.one_in(2) ? range.left : range.right);
         if (random.one_in(4)) v.y = static_cast<int16_t>(random.one_in(2) ? range.top : range.bottom);
         MacroblockSamples predicted;
-        predict_luma(reference, 16 * x, 16 * y, v, 16, 16, predicted.luma);
+        predict_luma(reference, 16 * x, 16 * y, v, 16, predicted.luma);
         for (int k = 0; k < 256; k++)
             EXPECT_EQ(predicted.luma[k],
                       luma_between(p, 16 * x + k % 16 + (v.x >> 2), 16 * y + k / 16 + (v.y >> 2), v.x & 3, v.y & 3));

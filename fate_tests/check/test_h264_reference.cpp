@@ -52,7 +52,7 @@ START_TEST(predictions) {
                 static_cast<int16_t>(random.between(4 * (-kReach - x), 4 * (decoded.width(0) - x + kReach - 8))),
                 static_cast<int16_t>(random.between(4 * (-kReach - y), 4 * (decoded.height(0) - y + kReach - 8)))};
             Sample own[256];
-            predict_luma(reference, x, y, v, 8, 8, own);
+            predict_luma(reference, x, y, v, 8, own);
             for (int i = 0; i < 64; i++)
                 EXPECT(own[i / 8 * 16 + i % 8] == luma.luma(4 * (x + i % 8) + v.x, 4 * (y + i / 8) + v.y),
                        "(%d, %d) by (%d, %d), sample %d: %d", x, y, v.x, v.y, i, own[i / 8 * 16 + i % 8]);

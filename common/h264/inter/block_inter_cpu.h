@@ -118,9 +118,9 @@ class SumsAround {
     QuarterSums sums_[kSide * kSide];
 };
 
-// Predictions: luma of 8 or 16 columns and rows each, to rows of 16; chroma (8.4.2.2.2) of 4 or 8, to rows of 8. x and
+// Predictions: luma of 8 or 16 columns and rows, to rows of 16; chroma (8.4.2.2.2) of 4 or 8, to rows of 8. x and
 // y: of the block in its plane; the vector is luma's.
-void predict_luma(const ReferencePicture &reference, int x, int y, Vector v, int width, int height, Sample *to);
+void predict_luma(const ReferencePicture &reference, int x, int y, Vector v, int size, Sample *to);
 void predict_chroma(const BytePlane &plane, int x, int y, Vector v, int size, Sample *to);
 
 // The sum of squared differences of `count` samples, a multiple of 16.

@@ -37,7 +37,7 @@ void InterCoder::predict(const Place &place, const MacroblockMotion &motion) {
     const auto block = [&](int b, int size) {  // 8x8 block b is the first of a square of so many luma samples
         const int x = 8 * (b & 1), y = 8 * (b >> 1);
         const Vector v = motion.vectors[b];
-        predict_luma(reference_, 16 * place.x + x, 16 * place.y + y, v, size, size, prediction_.luma + 16 * y + x);
+        predict_luma(reference_, 16 * place.x + x, 16 * place.y + y, v, size, prediction_.luma + 16 * y + x);
         for (int c = 0; c < 2; c++)
             predict_chroma(reference_.chroma[c], 8 * place.x + x / 2, 8 * place.y + y / 2, v, size / 2,
                            prediction_.chroma[c] + 8 * (y / 2) + x / 2);
@@ -47,7 +47,7 @@ void InterCoder::predict(const Place &place, const MacroblockMotion &motion) {
 }
 
 uint64_t InterCoder::skip_cost(const Place &place, const MacroblockSamples &source) {
-    predict_luma(reference_, 16 * place.x, 16 * place.y, place.skipped, 16, 16, skipped_.luma);
+    predict_luma(reference_, 16 * place.x, 16 * place.y, place.skipped, 16, skipped_.luma);
     uint64_t distortion = squared_error(source.luma, skipped_.luma, 256);
     for (int c = 0; c < 2; c++) {
         predict_chroma(reference_.chroma[c], 8 * place.x, 8 * place.y, place.skipped, 8, skipped_.chroma[c]);

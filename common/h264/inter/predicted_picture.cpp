@@ -16,8 +16,9 @@ namespace cudaenc::h264 {
 
 namespace {
 
-void copy(ConstBlock from, Block to, int size) {
-    for (int y = 0; y < size; y++) std::copy_n(from.at(0, y).data, size, to.at(0, y).data);
+template <int Size>
+void copy(ConstBlock from, Block to) {
+    for (int y = 0; y < Size; y++) std::memcpy(to.at(0, y).data, from.at(0, y).data, Size * sizeof(Sample));
 }
 
 }  // namespace
@@ -215,12 +216,12 @@ void PredictedPictureCoder::code_intra(MacroblockCoder &coder, int x, int y) {
 }
 
 void PredictedPictureCoder::get_samples(int x, int y, MacroblockSamples &to) {
-    copy(at(0, x, y), {to.luma, 16}, 16);
-    for (int c = 0; c < 2; c++) copy(at(1 + c, x, y), {to.chroma[c], 8}, 8);
+    copy<16>(at(0, x, y), {to.luma, 16});
+    for (int c = 0; c < 2; c++) copy<8>(at(1 + c, x, y), {to.chroma[c], 8});
 }
 void PredictedPictureCoder::put_samples(int x, int y, const MacroblockSamples &from) {
-    copy({from.luma, 16}, at(0, x, y), 16);
-    for (int c = 0; c < 2; c++) copy({from.chroma[c], 8}, at(1 + c, x, y), 8);
+    copy<16>({from.luma, 16}, at(0, x, y));
+    for (int c = 0; c < 2; c++) copy<8>({from.chroma[c], 8}, at(1 + c, x, y));
 }
 
 // ---- Coding
