@@ -27,12 +27,29 @@ using Words4 = uint32_t __attribute__((vector_size(16)));
     return (Bytes16)Long2{halves[0], halves[1]};
 }
 [[gnu::always_inline]] inline Lanes widened(const Bytes16 &bytes) { return __builtin_convertvector(bytes, Lanes); }
-[[gnu::always_inline]] inline Lanes mean(const Bytes16 &a, const Bytes16 &b) {
+[[gnu::always_inline]] inline Bytes16 mean(const Bytes16 &a, const Bytes16 &b) {
 #ifdef __SSE2__
-    return widened((Bytes16)_mm_avg_epu8((__m128i)a, (__m128i)b));
+    return (Bytes16)_mm_avg_epu8((__m128i)a, (__m128i)b);
 #else
-    return (widened(a) + widened(b) + 1) >> 1;
+    return (a | b) - ((a ^ b) >> 1);
 #endif
+}
+// Bytes in even and in odd places of two rows.
+[[gnu::always_inline]] inline void get_columns(const Bytes16 &first, const Bytes16 &second, Lanes &even, Lanes &odd) {
+    using UnsignedLanes = uint16_t __attribute__((vector_size(32)));
+    using Longs4 = uint64_t __attribute__((vector_size(32)));
+    using Longs2 = uint64_t __attribute__((vector_size(16)));
+    const UnsignedLanes rows =
+        (UnsignedLanes)(Longs4)__builtin_shufflevector((Longs2)first, (Longs2)second, 0, 1, 2, 3);
+    even = (Lanes)(rows & 0xFF);
+    odd = (Lanes)(rows >> 8);
+}
+[[gnu::always_inline]] inline void subtract_columns(const Bytes16 &first, const Bytes16 &second, Lanes &even,
+                                                    Lanes &odd) {
+    Lanes other_even, other_odd;
+    get_columns(first, second, other_even, other_odd);
+    even -= other_even;
+    odd -= other_odd;
 }
 
 [[gnu::always_inline]] inline Lanes magnitude(const Lanes &v) {
@@ -40,21 +57,26 @@ using Words4 = uint32_t __attribute__((vector_size(16)));
     return v > minus ? v : minus;
 }
 
-// Half the magnitudes of the transformed 4x4 blocks of four rows, four blocks side by side, in any order of the low and
-// of the high lanes. Both results of the last butterfly together are twice the larger magnitude.
-[[gnu::always_inline]] inline Lanes half_satd(const Lanes (&d)[4]) {
-    const Lanes s02 = d[0] + d[2], d02 = d[0] - d[2], s13 = d[1] + d[3], d13 = d[1] - d[3];
-    const Lanes rows[2][2] = {{s02 + s13, s02 - s13}, {d02 + d13, d02 - d13}};
+// Half the magnitudes of the transformed 4x4 blocks of four rows of 32 differences. even, odd: those of even and of odd
+// columns. Both results of the last butterfly together are twice the larger magnitude. A pair of lanes is of a block.
+[[gnu::always_inline]] inline Lanes half_satd(const Lanes (&even)[4], const Lanes (&odd)[4]) {
+    Lanes rows[2][4];
+    for (int y = 0; y < 4; y++) {
+        rows[0][y] = even[y] + odd[y];
+        rows[1][y] = even[y] - odd[y];
+    }
+    for (auto &d : rows) {
+        const Lanes s02 = d[0] + d[2], d02 = d[0] - d[2], s13 = d[1] + d[3], d13 = d[1] - d[3];
+        d[0] = s02 + s13, d[1] = s02 - s13, d[2] = d02 + d13, d[3] = d02 - d13;
+    }
     Lanes sum{};
-    for (const auto &[a, b] : rows) {
-        // Even and odd columns of both rows.
-        const Lanes a_odd = (Lanes)((Words)a >> 16), b_even = (Lanes)((Words)b << 16);
-        const Lanes even =
-            __builtin_shufflevector(a, b_even, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
-        const Lanes odd = __builtin_shufflevector(a_odd, b, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
-        const Words s = (Words)magnitude(even + odd), t = (Words)magnitude(even - odd);
-        const Lanes left = (Lanes)__builtin_shufflevector(s, t, 0, 2, 8, 10, 4, 6, 12, 14);
-        const Lanes right = (Lanes)__builtin_shufflevector(s, t, 1, 3, 9, 11, 5, 7, 13, 15);
+    for (int y = 0; y < 4; y++) {
+        const Lanes a = magnitude(rows[0][y]), b = magnitude(rows[1][y]);
+        const Lanes a_right = (Lanes)((Words)a >> 16), b_left = (Lanes)((Words)b << 16);
+        const Lanes left =
+            __builtin_shufflevector(a, b_left, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
+        const Lanes right =
+            __builtin_shufflevector(a_right, b, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
         sum += left > right ? left : right;
     }
     return sum;
@@ -66,36 +88,35 @@ using Words4 = uint32_t __attribute__((vector_size(16)));
 }  // namespace
 
 CUDAENC_CLONES uint32_t satd_8x8(ByteBlock source, const QuarterBlock &p) {
-    Lanes d[4];
+    Lanes even[4], odd[4];         // their high lanes are 0
     for (int y = 0; y < 4; y++) {  // and those four below
         const ptrdiff_t upper = y * p.stride, lower = (y + 4) * p.stride;
-        d[y] = widened(rows_of_8(source.at(0, y).data, source.at(0, y + 4).data)) -
-               mean(rows_of_8(p.first + upper, p.first + lower), rows_of_8(p.second + upper, p.second + lower));
+        get_columns(rows_of_8(source.at(0, y).data, source.at(0, y + 4).data), Bytes16{}, even[y], odd[y]);
+        subtract_columns(
+            mean(rows_of_8(p.first + upper, p.first + lower), rows_of_8(p.second + upper, p.second + lower)), Bytes16{},
+            even[y], odd[y]);
     }
-    const Words v = sums_of_pairs(half_satd(d));
-    const Words4 four = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+    const Words v = sums_of_pairs(half_satd(even, odd));
+    const Words4 four = __builtin_shufflevector(v, v, 0, 1, 2, 3);
     const Words4 two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1);
     return two[0] + two[1];
 }
 
 CUDAENC_CLONES QuarterSums satd_16x16(ByteBlock source, const QuarterBlock &p) {
-    Words halves[2];
-    for (int half = 0; half < 2; half++) {
-        Lanes sum{};
-        for (int first = 8 * half; first < 8 * half + 8; first += 4) {
-            Lanes d[4];
-            for (int y = 0; y < 4; y++) {
-                const ptrdiff_t row = (first + y) * p.stride;
-                d[y] = widened(row_of_16(source.at(0, first + y).data)) -
-                       mean(row_of_16(p.first + row), row_of_16(p.second + row));
-            }
-            sum += half_satd(d);
+    Lanes sum{};
+    for (int first = 0; first < 8; first += 4) {  // and those eight below
+        Lanes even[4], odd[4];
+        for (int y = 0; y < 4; y++) {
+            const ptrdiff_t upper = (first + y) * p.stride, lower = upper + 8 * p.stride;
+            get_columns(row_of_16(source.at(0, first + y).data), row_of_16(source.at(0, first + y + 8).data), even[y],
+                        odd[y]);
+            subtract_columns(mean(row_of_16(p.first + upper), row_of_16(p.second + upper)),
+                             mean(row_of_16(p.first + lower), row_of_16(p.second + lower)), even[y], odd[y]);
         }
-        halves[half] = sums_of_pairs(sum);
+        sum += half_satd(even, odd);
     }
-    const Words v = __builtin_shufflevector(halves[0], halves[1], 0, 1, 8, 9, 4, 5, 12, 13) +
-                    __builtin_shufflevector(halves[0], halves[1], 2, 3, 10, 11, 6, 7, 14, 15);
-    const Words4 sums = __builtin_shufflevector(v, v, 0, 4, 2, 6) + __builtin_shufflevector(v, v, 1, 5, 3, 7);
+    const Words v = sums_of_pairs(sum);
+    const Words4 sums = __builtin_shufflevector(v, v, 0, 2, 4, 6) + __builtin_shufflevector(v, v, 1, 3, 5, 7);
     QuarterSums to;
     std::memcpy(to.of, &sums, sizeof to.of);
     return to;
@@ -121,10 +142,10 @@ CUDAENC_CLONES void predict_luma(const ReferencePicture &reference, int x, int y
     const uint8_t *a = p.first, *b = p.second;
     if (size == 16) {
         for (int row = 0; row < 16; row++, to += 16, a += p.stride, b += p.stride)
-            store(to, mean(row_of_16(a), row_of_16(b)));
+            store(to, widened(mean(row_of_16(a), row_of_16(b))));
     } else {
         for (int row = 0; row < 8; row += 2, to += 32, a += 2 * p.stride, b += 2 * p.stride) {
-            const Lanes rows = mean(rows_of_8(a, a + p.stride), rows_of_8(b, b + p.stride));
+            const Lanes rows = widened(mean(rows_of_8(a, a + p.stride), rows_of_8(b, b + p.stride)));
             store(to, low(rows));
             store(to + 16, high(rows));
         }

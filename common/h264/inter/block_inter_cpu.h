@@ -102,10 +102,10 @@ class SumsAround {
         return static_cast<uint32_t>(v.x - middle_.x + Reach) < kSide &&
                static_cast<uint32_t>(v.y - middle_.y + Reach) < kSide;
     }
+    bool knows(Vector v) const { return has(v) && (known_ >> index_of(v) & 1); }
     template <class Compute>
     const QuarterSums &at(Vector v, const Compute &compute) {
-        const uint32_t i =
-            kSide * static_cast<uint32_t>(v.y - middle_.y + Reach) + static_cast<uint32_t>(v.x - middle_.x + Reach);
+        const uint32_t i = index_of(v);
         if (!(known_ >> i & 1)) sums_[i] = compute(v), known_ |= uint64_t{1} << i;
         return sums_[i];
     }
@@ -113,6 +113,9 @@ class SumsAround {
   private:
     static constexpr uint32_t kSide = 2 * Reach + 1;
     static_assert(kSide * kSide <= 64);
+    uint32_t index_of(Vector v) const {
+        return kSide * static_cast<uint32_t>(v.y - middle_.y + Reach) + static_cast<uint32_t>(v.x - middle_.x + Reach);
+    }
     const Vector middle_;
     uint64_t known_ = 0;
     QuarterSums sums_[kSide * kSide];

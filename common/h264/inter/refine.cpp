@@ -88,7 +88,7 @@ void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sum
     std::copy_n(sums.of, 4, satd[0]);
     const auto sums_of = [&](Vector v) { return satd_16x16(source, quarter_block(*reference_, 16 * x, 16 * y, v)); };
     const auto satd_of = [&](Vector v, int b) {
-        if (around.has(v)) return around.at(v, sums_of).of[b];
+        if (around.knows(v)) return around.at(v, sums_of).of[b];
         const int dx = 8 * (b & 1), dy = 8 * (b >> 1);
         return satd_8x8(source.at(dx, dy), quarter_block(*reference_, 16 * x + dx, 16 * y + dy, v));
     };
