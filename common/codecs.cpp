@@ -93,12 +93,6 @@ j2k::DecoderOptions j2k_options(const CudaencDecoderConfig &c) {
     return {.lowres = c.lowres, .max_pixels = c.max_pixels, .usual_format = c.usual_format != 0};
 }
 
-std::unique_ptr<Decoder> make_j2k_decoder(const CudaencDecoderConfig &c, const PipelineSetup &s) {
-    if (s.device_frames)
-        throw Error(CUDAENC_ERR_UNSUPPORTED, "device_frames 1 is not supported: the CPU decodes JPEG 2000");
-    return j2k::make_cpu_decoder(j2k_options(c), s.slots, s.threads, s.stage_times, s.device ? "JPEG 2000" : nullptr);
-}
-
 const DecoderCodec decoders[] = {
     {.codec = CUDAENC_CODEC_J2K,
      .options = kDecoderOptions,
@@ -106,7 +100,12 @@ const DecoderCodec decoders[] = {
      .read_header = [](std::span<const uint8_t> packet,
                        const CudaencDecoderConfig &c) { return j2k::read_header(packet, j2k_options(c)); },
      .picture_size = j2k::picture_size,
-     .make = make_j2k_decoder},
+     .make =
+         [](const CudaencDecoderConfig &c, const PipelineSetup &s) {
+             return s.device ? j2k::make_device_decoder(j2k_options(c), s.slots, s.threads, s.device, s.device_frames,
+                                                        s.stage_times)
+                             : j2k::make_cpu_decoder(j2k_options(c), s.slots, s.threads, s.stage_times);
+         }},
     {.codec = CUDAENC_CODEC_MJPEG,
      .options = kDecoderOptions,
      .few_threads = true,

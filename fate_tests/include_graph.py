@@ -43,6 +43,8 @@ RULES = {
     "cuda_kernels/j2k/rate": ["cuda_kernels/j2k/t2", "common/j2k/rate"],
     "cuda_kernels/j2k/rate/research": ["cuda_kernels/j2k/rate", "common/j2k/rate/research"],
     "cuda_kernels/j2k": ["cuda_kernels/j2k/transform", "cuda_kernels/j2k/rate/research"],
+    "cuda_kernels/j2k/j2k_decoder_cuda.cpp": ["cuda_kernels/j2k/transform", "cuda_kernels/j2k/t1", "common/j2k",
+                                              "common/j2k/t2"],
     "cuda_kernels/mjpeg": ["cuda_kernels", "common/mjpeg"],
     "cuda_kernels/h264/intra": ["cuda_kernels", "common/h264"],
     "cuda_kernels/h264/inter": ["cuda_kernels/h264/intra"],

@@ -186,8 +186,7 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
     if (s->software == software)
         return 0;
 #if CONFIG_CUDA
-    if (s->codec == CUDAENC_CODEC_MJPEG && avctx->hw_device_ctx &&
-        cuda_frames_can(avctx->hw_device_ctx, cuda_format(software)))
+    if (avctx->hw_device_ctx && cuda_frames_can(avctx->hw_device_ctx, cuda_format(software)))
         *next++ = AV_PIX_FMT_CUDA;
 #endif
     *next++ = software;

@@ -245,14 +245,36 @@ Extent component_extent(const Description &d, size_t component, int lowres) {
     return {at(d.x0, k.dx), at(d.y0, k.dy), at(int64_t{d.x0} + d.width, k.dx), at(int64_t{d.y0} + d.height, k.dy)};
 }
 
-Geometry make_decoder_geometry(const Description &d, size_t bytes, const DecoderOptions &options) {
+void check_codestream(const Description &d, size_t bytes, const DecoderOptions &options) {
     check_pixels(d, options);
     for (const Component &k : d.components)
         if (k.depth > 16) unsupported(format_string("a component of %d bits", k.depth));
     check_coding(d, d.components.size(), options);
     for (const auto &[tile, coding] : d.own_coding) check_coding(coding, d.components.size(), options);
     check_counts(d, bytes);
+}
+
+Geometry make_decoder_geometry(const Description &d, size_t bytes, const DecoderOptions &options) {
+    check_codestream(d, bytes, options);
     return make_geometry(d);
+}
+
+ChannelLayout channel_layout(const CudaencFormat &format, const Channel &channel, uint8_t *plane, int64_t stride,
+                             const DecoderOptions &options) {
+    const CudaencComponent &to = format.component[channel.place];
+    const bool flips = options.usual_format && channel.is_signed, has_palette = !channel.values.empty();
+    return {.data = plane + to.offset,
+            .stride = stride,
+            .step = to.step,
+            .shift = to.shift,
+            .depth = to.depth,
+            .flipped = flips ? 1u << (to.depth - 1) : 0,
+            .values = has_palette ? channel.values.data() : nullptr,
+            .last_value = has_palette ? static_cast<int32_t>(channel.values.size() - 1) : 0};
+}
+
+std::string damage_of_blocks(size_t damaged) {
+    return damaged ? format_string("JPEG 2000: %zu code-blocks are damaged", damaged) : std::string{};
 }
 
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options) {

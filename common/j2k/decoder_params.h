@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "../pipeline.h"
 #include "codestream/description.h"
 #include "codestream/geometry.h"
+#include "transform/store.h"
 
 namespace cudaenc::j2k {
 
@@ -23,6 +25,8 @@ struct DecoderOptions {
 // the bytes can be of, or more pixels than options allow; CUDAENC_ERR_UNSUPPORTED where a tile has fewer levels than
 // are to be left out, or more bit-planes than a coefficient.
 Geometry make_decoder_geometry(const Description &description, size_t bytes, const DecoderOptions &options);
+// Throws the same Error, for a codestream whose geometry is known.
+void check_codestream(const Description &description, size_t bytes, const DecoderOptions &options);
 
 // A component's samples with resolutions left out: [x0, x1) x [y0, y1).
 Extent component_extent(const Description &description, size_t component, int lowres);
@@ -41,6 +45,13 @@ struct Header : PictureHeader {
 // Throws Error as read_headers() does; CUDAENC_ERR_UNSUPPORTED for components that no format has.
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options);
 inline const Header &header_of(const CodedPicture &picture) { return static_cast<const Header &>(*picture.header); }
+
+// Where the samples of a channel go, in a plane that begins at `plane`. Palettes are the channel's own memory.
+ChannelLayout channel_layout(const CudaencFormat &format, const Channel &channel, uint8_t *plane, int64_t stride,
+                             const DecoderOptions &options);
+
+// What is said of a picture with damaged code-blocks; empty: there are none.
+std::string damage_of_blocks(size_t damaged);
 
 // Bytes up to the end of the first picture; 0: the packet begins with none.
 size_t picture_size(std::span<const uint8_t> packet);

@@ -21,9 +21,9 @@ std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int t
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times);
 
-// The decoder's pipeline on CPU threads, with a device too. fallback: what it is that the CPU decodes in its place;
-// nullptr: there is none.
-std::unique_ptr<Decoder> make_cpu_decoder(const DecoderOptions &options, int slots, int threads, bool stage_times,
-                                          const char *fallback);
+// The decoder's pipelines: on CPU threads, and on a device (cuda_kernels/j2k/j2k_decoder_cuda.cpp).
+std::unique_ptr<Decoder> make_cpu_decoder(const DecoderOptions &options, int slots, int threads, bool stage_times);
+std::unique_ptr<Decoder> make_device_decoder(const DecoderOptions &options, int slots, int threads,
+                                             std::shared_ptr<Device> device, bool device_frames, bool stage_times);
 
 }  // namespace cudaenc::j2k

@@ -36,10 +36,9 @@ void store_samples(const ChannelLayout &to, int x, int y, std::span<const int32_
 
 class J2kCpuDecoder : public CpuPipeline<Decoder> {
   public:
-    J2kCpuDecoder(const DecoderOptions &options, int slots, int threads, bool stage_times, const char *fallback)
+    J2kCpuDecoder(const DecoderOptions &options, int slots, int threads, bool stage_times)
         : CpuPipeline(slots, threads, kStageNames, stage_times),
           options_(options),
-          fallback_(fallback),
           slots_(static_cast<size_t>(slots)) {}
     ~J2kCpuDecoder() override { stop(); }
 
@@ -53,7 +52,7 @@ class J2kCpuDecoder : public CpuPipeline<Decoder> {
         const Description description = read_headers(codestream);
         const Header &header = header_of(coded);
         begin_stage(slot, kDecode);
-        Decoded decoded{.damage = {}, .fallback = fallback_};
+        Decoded decoded{};
         const auto take = [&](size_t c, int x, int y, std::span<const int32_t> samples) {
             for (const Channel &channel : header.channels)
                 if (channel.component == c) store_channel(coded, channel, x, y, samples);
@@ -64,29 +63,20 @@ class J2kCpuDecoder : public CpuPipeline<Decoder> {
 
     void store_channel(const CodedPicture &coded, const Channel &channel, int x, int y,
                        std::span<const int32_t> samples) const {
-        const CudaencComponent &to = coded.header->info.format.component[channel.place];
-        const bool flips = options_.usual_format && channel.is_signed, has_palette = !channel.values.empty();
-        store_samples({.data = coded.planes[to.plane] + to.offset,
-                       .stride = coded.stride[to.plane],
-                       .step = to.step,
-                       .shift = to.shift,
-                       .depth = to.depth,
-                       .flipped = flips ? 1u << (to.depth - 1) : 0,
-                       .values = has_palette ? channel.values.data() : nullptr,
-                       .last_value = has_palette ? static_cast<int32_t>(channel.values.size() - 1) : 0},
-                      x, y, samples);
+        const CudaencFormat &format = coded.header->info.format;
+        const int plane = format.component[channel.place].plane;
+        store_samples(channel_layout(format, channel, coded.planes[plane], coded.stride[plane], options_), x, y,
+                      samples);
     }
 
     const DecoderOptions options_;
-    const char *const fallback_;
     std::vector<CodedPicture> slots_;
 };
 
 }  // namespace
 
-std::unique_ptr<Decoder> make_cpu_decoder(const DecoderOptions &options, int slots, int threads, bool stage_times,
-                                          const char *fallback) {
-    return std::make_unique<J2kCpuDecoder>(options, slots, threads, stage_times, fallback);
+std::unique_ptr<Decoder> make_cpu_decoder(const DecoderOptions &options, int slots, int threads, bool stage_times) {
+    return std::make_unique<J2kCpuDecoder>(options, slots, threads, stage_times);
 }
 
 }  // namespace cudaenc::j2k

@@ -45,7 +45,7 @@ class PictureDecoder {
         for (size_t tile = 0; tile < tiles; tile++) decode_tile(tile);
         for (const TilePackets &p : packets)
             if (!p.damage.empty()) return p.damage;
-        return damaged_ ? format_string("JPEG 2000: %zu code-blocks are damaged", damaged_.load()) : std::string{};
+        return damage_of_blocks(damaged_);
     }
 
   private:
@@ -70,7 +70,7 @@ class PictureDecoder {
         const PrecinctBand &band = g_.precinct_bands[b.precinct_band];
         const TileCoding &coding = d_.of_tile(packets.tile);
         const ComponentCoding &k = coding.of_component(band.component);
-        if ((band.band ? (band.band - 1) / 3 + 1 : 0) > k.levels - lowres_) return;
+        if (resolution_of(band.band) > k.levels - lowres_) return;
         const BlockPieces &pieces = packets.blocks[index];
         packets.gather(index, codestream_, segments, bytes);
         const BlockSamples to{coefficients_.data() + b.coefficients, b.stride};
@@ -81,7 +81,7 @@ class PictureDecoder {
                                   .planes = b.planes - pieces.zero_planes,
                                   .segments = segments,
                                   .bytes = bytes.data()};
-        if (!(pieces.is_ht ? decode_ht_block(block, to) : decode_mq_block(block, to))) damaged_++;
+        if (!(is_ht_block(pieces, k.style) ? decode_ht_block(block, to) : decode_mq_block(block, to))) damaged_++;
         const float step = step_size(coding, d_.components[band.component], band.component, band.band);
         const int shift = coding.region_shift(band.component);
         for (int y = 0; y < b.height; y++) {

@@ -18,11 +18,13 @@ constexpr int kMaxLevels = 32;
 
 // Sub-bands in the order of quantisation step sizes (T.800 A.6.4): LL, then HL, LH, HH of each resolution.
 constexpr int band_index(int resolution, int orientation) { return resolution ? 3 * resolution - 3 + orientation : 0; }
+constexpr int resolution_of(int band) { return (band + 2) / 3; }
 
 struct Component {
     int dx, dy;  // XRsiz, YRsiz
     int depth;   // bits
     bool is_signed = false;
+    bool operator==(const Component &) const = default;
 };
 
 // COD and COC: the decomposition and the code-blocks of a tile-component (A.6.1, A.6.2).
@@ -56,6 +58,7 @@ struct ProgressionChange {
     int first_resolution, first_component;
     int last_layer, last_resolution, last_component;
     CudaencJ2kProgression progression;
+    bool operator==(const ProgressionChange &) const = default;
 };
 
 // How a tile is coded. What is inherited is that of components without a COC.
@@ -73,6 +76,7 @@ struct TileCoding : ComponentCoding {
         return own == coc.end() ? *this : own->second;
     }
     int region_shift(size_t c) const { return region_shifts.empty() ? 0 : region_shifts[c]; }
+    bool operator==(const TileCoding &) const = default;
 };
 
 // A tile-part of a codestream that is read: what SOT says, where its packets are in the codestream, [begin, end), and
@@ -84,6 +88,7 @@ struct CodedTilePart {
     size_t begin, end;
     bool has_packed_headers;  // else they are among the packets
     std::vector<uint8_t> packet_headers;
+    bool operator==(const CodedTilePart &) const = default;
 };
 
 // What is inherited is that of tiles without marker segments of their own.
@@ -115,6 +120,7 @@ struct Description : TileCoding {
         const auto own = own_coding.find(tile);
         return own == own_coding.end() ? *this : own->second;
     }
+    bool operator==(const Description &) const = default;
 };
 
 }  // namespace cudaenc::j2k

@@ -293,6 +293,10 @@ void TilePackets::gather(size_t block, std::span<const uint8_t> codestream, std:
     }
 }
 
+bool is_ht_block(const BlockPieces &pieces, uint32_t style) {
+    return pieces.is_included ? pieces.is_ht : are_alternatives(style);
+}
+
 TilePackets read_packets(std::span<const uint8_t> codestream, const Description &description, const Geometry &geometry,
                          uint32_t tile) {
     return Reader(codestream, description, geometry, tile).read();

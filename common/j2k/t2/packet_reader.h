@@ -33,6 +33,9 @@ struct BlockPieces {
     bool has_cleanup = false;  // of HT blocks: no placeholder passes follow (T.814 B.3)
 };
 
+// Whether it is for the HT decoder: as its packets say, or else its style.
+bool is_ht_block(const BlockPieces &pieces, uint32_t style);
+
 // The packets of a tile.
 struct TilePackets {
     uint32_t tile = 0, first_block = 0;

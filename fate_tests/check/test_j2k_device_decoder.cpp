@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The JPEG 2000 decoder on a device against that on the CPU: samples, errors and what is said of damage. Pictures in
+// flight, sizes that change, resolutions left out, damaged and cut codestreams, CUDA frames, calls that fail.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "../../common/j2k/j2k.h"
+#include "fault_device.h"
+#include "j2k_case.h"
+#include "pictures.h"
+#include "testing.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+// text: of options, which the configuration points to.
+CudaencConfig random_config(Random &random, const CudaencFormat &format, bool ht, std::string &text, Log *log) {
+    CudaencConfig config = make_config(format, "cpu", log);
+    config.j2k = ht ? random_ht_options(random, format, text) : random_options(random, format, text);
+    config.j2k.format = random.one_in(3) ? CUDAENC_J2K_JP2 : CUDAENC_J2K_CODESTREAM;
+    try {
+        j2k::make_params(format, config.j2k);
+    } catch (const Error &) {
+        config.j2k.roi = nullptr;  // there are too many bit-planes
+    }
+    return config;
+}
+
+// Some pictures of one configuration, so that headers are alike.
+void add_packets(Random &random, int longest, std::vector<Bytes> &packets) {
+    Log log;
+    std::string text;
+    const CudaencFormat format = random_format(random, longest);
+    const CudaencConfig config = random_config(random, format, random.one_in(2), text, &log);
+    for (int i = random.between(1, 3); i > 0; i--) {
+        Picture picture = make_picture(random, format);
+        fill(random, picture, static_cast<Content>(random.below(static_cast<uint32_t>(Content::kinds))));
+        packets.push_back(encode(config, picture.frame()));
+    }
+}
+
+Bytes damaged(Random &random, Bytes packet) {
+    const auto at = [&] { return random.below(static_cast<uint32_t>(packet.size())); };
+    if (random.one_in(3)) packet.resize(at() + 1);
+    for (uint32_t n = random.below(5); n; n--) packet[at()] = static_cast<uint8_t>(random.word());
+    return packet;
+}
+
+// What came of a packet.
+struct Outcome {
+    int code = CUDAENC_OK;
+    bool corrupt = false;
+    std::string said;  // the last line
+    Picture picture;   // with what is between its rows
+};
+
+class DecoderOf {
+  public:
+    DecoderOf(const std::string &spec, int lowres, int depth) : depth_(depth) {
+        CudaencDecoderConfig config;
+        cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K);
+        config.device = spec.c_str(), config.async_depth = depth, config.threads = 2, config.lowres = lowres;
+        config.log = [](void *opaque, CudaencLogLevel level, const char *line) {
+            if (level <= CUDAENC_LOG_WARNING) *static_cast<std::string *>(opaque) = line;
+        };
+        config.log_opaque = &said_;
+        const int code = cudaenc_decoder_open(&decoder_, &config);
+        EXPECT(code == CUDAENC_OK, "%s: %s", spec.c_str(), said_.c_str());
+    }
+    ~DecoderOf() { cudaenc_decoder_close(decoder_); }
+    DecoderOf(const DecoderOf &) = delete;
+
+    std::vector<Outcome> decode(const std::vector<Bytes> &packets) {
+        std::vector<Outcome> outcomes(packets.size());
+        for (size_t i = 0; i < packets.size(); i++) {
+            if (in_flight_ == depth_) receive();
+            submit(packets[i], outcomes[i]);
+        }
+        cudaenc_decoder_flush(decoder_);
+        while (in_flight_) receive();
+        return outcomes;
+    }
+
+  private:
+    void submit(const Bytes &packet, Outcome &o) {
+        Random random(7);  // what planes have before
+        said_.clear();
+        CudaencPictureInfo info{};
+        info.struct_size = sizeof info;
+        o.code = cudaenc_decoder_read_header(decoder_, packet.data(), packet.size(), &info);
+        if (o.code == CUDAENC_OK) {
+            o.picture = make_picture(random, info.format);
+            CudaencCodedPicture coded{};
+            coded.struct_size = sizeof coded;
+            coded.data = packet.data(), coded.size = packet.size(), coded.opaque = &o;
+            for (size_t i = 0; i < static_cast<size_t>(info.format.planes); i++)
+                coded.planes[i] = o.picture.memory[i].data(), coded.stride[i] = o.picture.stride[i];
+            o.code = cudaenc_decoder_submit(decoder_, &coded);
+        }
+        if (o.code == CUDAENC_OK)
+            in_flight_++;
+        else
+            o.said = said_;
+    }
+    void receive() {
+        CudaencDecodedPicture decoded{};
+        decoded.struct_size = sizeof decoded;
+        said_.clear();
+        const int code = cudaenc_decoder_receive(decoder_, &decoded);
+        in_flight_--;
+        auto &o = *static_cast<Outcome *>(decoded.opaque);
+        o.code = code, o.corrupt = decoded.corrupt, o.said = said_;
+    }
+    const int depth_;
+    int in_flight_ = 0;
+    std::string said_;
+    CudaencDecoder *decoder_ = nullptr;
+};
+
+// Returns how many came out whole, damaged, and as errors.
+std::array<int, 3> compare(const std::vector<Bytes> &packets, const std::string &spec, int lowres, int depth) {
+    const std::vector<Outcome> expected = DecoderOf("cpu", lowres, 1).decode(packets),
+                               made = DecoderOf(spec, lowres, depth).decode(packets);
+    std::array<int, 3> counts{};
+    for (size_t i = 0; i < packets.size(); i++) {
+        const Outcome &is = made[i], &was = expected[i];
+        EXPECT(is.code == was.code && is.corrupt == was.corrupt && is.said == was.said,
+               "packet %zu, lowres %d: %d, \"%s\", not %d, \"%s\"", i, lowres, is.code, is.said.c_str(), was.code,
+               was.said.c_str());
+        counts[is.code != CUDAENC_OK ? 2 : is.corrupt]++;
+        if (is.code != CUDAENC_OK) continue;
+        EXPECT(std::ranges::equal(is.picture.memory, was.picture.memory),
+               "packet %zu of %zu, lowres %d, %dx%d: other samples", i, packets.size(), lowres, is.picture.format.width,
+               is.picture.format.height);
+    }
+    return counts;
+}
+
+START_TEST(pictures_in_flight) {
+    const std::string &spec = device_specs[static_cast<size_t>(_i)];
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (const int depth : {1, 4}) {
+        std::vector<Bytes> packets;
+        for (int i = 0; i < 20; i++) add_packets(random, i % 5 ? 70 : 200, packets);
+        EXPECT(compare(packets, spec, 0, depth)[0] == static_cast<int>(packets.size()), "pictures are damaged");
+        compare(packets, spec, 1, depth);
+        compare(packets, spec, 3, depth);
+    }
+}
+END_TEST
+
+START_TEST(damage_is_said_alike) {
+    const std::string &spec = device_specs[static_cast<size_t>(_i)];
+    Random random(static_cast<uint64_t>(_i) + 100);
+    std::array<int, 3> counts{};
+    for (int repeat = 0; repeat < 6; repeat++) {
+        std::vector<Bytes> packets, changed;
+        for (int i = 0; i < 5; i++) add_packets(random, 60, packets);
+        for (const Bytes &packet : packets)
+            for (int i = 0; i < 10; i++) changed.push_back(damaged(random, packet));
+        const std::array<int, 3> more = compare(changed, spec, repeat % 3 ? 0 : 1, 3);
+        for (size_t i = 0; i < counts.size(); i++) counts[i] += more[i];
+    }
+    EXPECT(counts[0] > 5 && counts[1] > 30 && counts[2] > 30, "%d whole, %d damaged, %d refused", counts[0], counts[1],
+           counts[2]);
+}
+END_TEST
+
+// The codestreams of T.803, or others, in the folder J2K_FILES.
+START_TEST(files) {
+    const char *const folder = std::getenv("J2K_FILES");
+    if (!folder) return;
+    std::vector<std::filesystem::path> paths;
+    for (const auto &entry : std::filesystem::directory_iterator(folder))
+        if (const auto ending = entry.path().extension();
+            ending == ".j2k" || ending == ".j2c" || ending == ".jp2" || ending == ".jph" || ending == ".jhc")
+            paths.push_back(entry.path());
+    std::ranges::sort(paths);
+    std::vector<Bytes> packets;
+    for (const auto &path : paths) {
+        std::ifstream in(path, std::ios::binary);
+        packets.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>{});
+    }
+    for (const int lowres : {0, 1, 2}) {
+        const std::array<int, 3> counts = compare(packets, device_specs[0], lowres, 4);
+        std::printf("lowres %d: %d of %zu whole, %d damaged, %d refused\n", lowres, counts[0], packets.size(),
+                    counts[1], counts[2]);
+    }
+}
+END_TEST
+
+constexpr j2k::DecoderOptions kOptions{.lowres = 0, .max_pixels = 1 << 20};
+
+// Planes in a device's memory, guarded.
+START_TEST(device_frames) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 200);
+    std::vector<Bytes> packets;
+    for (int i = 0; i < 12; i++) add_packets(random, 70, packets);
+    const std::vector<Outcome> expected = DecoderOf("cpu", 0, 1).decode(packets);
+    Ring<Decoder> ring(j2k::make_device_decoder(kOptions, 3, 2, device, true, false), 3);
+    std::vector<std::vector<Guarded<uint8_t>>> planes(packets.size());
+    size_t received = 0;
+    const auto receive = [&] {
+        Decoded decoded;
+        void *opaque = nullptr;
+        EXPECT_EQ(ring.receive(decoded, opaque, Receive::now), CUDAENC_OK);
+        const Picture &picture = expected[received].picture;
+        for (size_t i = 0; i < planes[received].size(); i++)
+            EXPECT(planes[received][i].read("plane") == picture.memory[i], "packet %zu, plane %zu", received, i);
+        received++;
+    };
+    for (size_t k = 0; k < packets.size(); k++) {
+        if (ring.full()) receive();
+        CudaencCodedPicture coded{};
+        coded.data = packets[k].data(), coded.size = packets[k].size();
+        Random before(7);
+        const Picture picture = make_picture(before, expected[k].picture.format);
+        for (size_t i = 0; i < static_cast<size_t>(picture.format.planes); i++) {
+            planes[k].emplace_back(device, picture.memory[i]);
+            coded.planes[i] = planes[k].back().data(), coded.stride[i] = picture.stride[i];
+        }
+        device->synchronize(Device::Stream{});
+        ring.submit({coded, j2k::read_header(packets[k], kOptions)}, nullptr);
+    }
+    while (received < packets.size()) receive();
+}
+END_TEST
+
+// From a call of the device on all fail, until a packet is lost. Then the slots are as new.
+START_TEST(every_device_call_may_fail) {
+    Random random(13);
+    std::vector<Bytes> packets;
+    while (packets.size() < 7) add_packets(random, 40, packets);
+    const std::vector<Outcome> expected = DecoderOf("cpu", 0, 1).decode(packets);
+    const std::shared_ptr<Device> device = open_test_device(0);
+    const auto decode = [&](Ring<Decoder> &ring, const std::function<void()> &on_error) {
+        std::vector<Picture> pictures;
+        for (const Outcome &o : expected) {
+            Random before(7);
+            pictures.push_back(make_picture(before, o.picture.format));
+        }
+        int lost = 0;
+        const auto attempt = [&](const std::function<void()> &work) {
+            try {
+                work();
+            } catch (const Error &e) {
+                EXPECT(e.code == CUDAENC_ERR_DEVICE || e.code == CUDAENC_ERR_MEMORY, "code %d: %s", e.code, e.what());
+                lost++;
+                on_error();
+            }
+        };
+        int code = CUDAENC_OK;
+        const auto receive = [&] {
+            attempt([&] {
+                Decoded decoded;
+                void *opaque = nullptr;
+                code = ring.receive(decoded, opaque, Receive::when_due);
+                if (code != CUDAENC_OK) return;
+                const auto number = static_cast<size_t>(static_cast<Picture *>(opaque) - pictures.data());
+                EXPECT(std::ranges::equal(pictures[number].memory, expected[number].picture.memory),
+                       "the samples of packet %zu", number);
+            });
+        };
+        for (size_t i = 0; i < packets.size(); i++) {
+            while (ring.full()) receive();
+            CudaencCodedPicture coded{};
+            coded.data = packets[i].data(), coded.size = packets[i].size();
+            for (size_t k = 0; k < static_cast<size_t>(pictures[i].format.planes); k++)
+                coded.planes[k] = pictures[i].memory[k].data(), coded.stride[k] = pictures[i].stride[k];
+            attempt([&] { ring.submit({coded, j2k::read_header(packets[i], kOptions)}, &pictures[i]); });
+        }
+        ring.flush();
+        for (code = CUDAENC_OK; code != CUDAENC_EOF;) receive();
+        return lost;
+    };
+    int reached = 0;
+    for (int call = 1;; call++) {
+        Failures failures;
+        Ring<Decoder> ring(
+            j2k::make_device_decoder(kOptions, 3, 1, std::make_shared<FaultDevice>(device, failures), false, false), 3);
+        failures.begin(call, true);
+        const int lost = decode(ring, [&] { failures.end(); });
+        EXPECT(failures.end() == (lost > 0) && lost <= 3, "call %d: %d packets are lost", call, lost);
+        EXPECT(decode(ring, [] {}) == 0, "a packet is lost after call %d", call);
+        if (!lost) break;
+        reached++;
+    }
+    EXPECT(reached > 7 * 8, "%d calls", reached);
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
+    Suite *suite = suite_create("j2k_device_decoder");
+    TCase *pictures = add_case(suite, "pictures");
+    const int devices = static_cast<int>(device_specs.size());
+    tcase_add_loop_test(pictures, pictures_in_flight, 0, devices);
+    tcase_add_loop_test(pictures, damage_is_said_alike, 0, devices);
+    tcase_add_loop_test(pictures, device_frames, 0, devices);
+    tcase_add_test(pictures, files);
+    tcase_add_test(pictures, every_device_call_may_fail);
+    return run_suite(suite);
+}
