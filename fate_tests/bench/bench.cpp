@@ -348,11 +348,11 @@ class Bench {
                 small.format.width = 32, small.format.height = 32;
                 (decode_from_starts({picture}, small) ? passed : failed)++;
             }
-            if (!c.is_j2k()) {
+            {
                 json_.open('{');
-                measure_decoding(nullptr, o_.device, streams[0],
+                measure_decoding(c.codec, nullptr, o_.device, streams[0],
                                  {.single_frames = 1, .runs = 1, .run_seconds = 0, .depths = {}, .sessions = {}}, {2},
-                                 {2}, {.nvjpeg = "no", .turbojpeg = "", .only = ""}, json_);
+                                 {2}, {.nvjpeg = "no", .turbojpeg = "", .nvjpeg2k = "no", .only = ""}, json_);
                 json_.close('}');
             }
             // Nothing that decodes is far from its picture.
@@ -370,7 +370,7 @@ class Bench {
         return config;
     }
 
-    // The streams of a JPEG case, as pictures that are decoded.
+    // The streams of a case, as pictures that are decoded.
     static CodedPictures code(CudaencConfig config, const Frames &frames) {
         config.device_packets = 0;
         CodedPictures coded;
@@ -386,8 +386,9 @@ class Bench {
     }
 
     void decode(const Pictures &pictures, const Case &c) {
-        if (c.is_j2k()) throw Error(CUDAENC_ERR_INVALID, "-decode is of JPEG's cases");
         CudaencConfig config = config_of(c);
+        if (c.is_j2k() && !c.lossless && !c.profile)
+            config.j2k.frame_bytes = o_.frame_bytes.empty() ? static_cast<int>(c.target_bytes()) : o_.frame_bytes[0];
         const Frames frames(pictures, c.format, o_.frames, config.device_frames ? device_ : nullptr);
         std::vector<int> qualities = o_.qualities;
         if (qualities.empty()) qualities = {quality_of(config)};
@@ -401,9 +402,10 @@ class Bench {
             json_.put("height", c.format.height);
             json_.put("quality", quality);
             json_.put("restart", c.restart);
-            measure_decoding(config.device_frames ? device_ : nullptr, o_.device, code(config, frames), o_.effort,
-                             depths_of(c), sessions_of(c),
-                             {.nvjpeg = o_.nvjpeg, .turbojpeg = o_.turbojpeg, .only = o_.peers}, json_);
+            measure_decoding(
+                c.codec, config.device_frames ? device_ : nullptr, o_.device, code(config, frames), o_.effort,
+                depths_of(c), sessions_of(c),
+                {.nvjpeg = o_.nvjpeg, .turbojpeg = o_.turbojpeg, .nvjpeg2k = o_.nvjpeg2k, .only = o_.peers}, json_);
             json_.close('}');
         }
     }

@@ -9,7 +9,9 @@
 #include <thread>
 
 #include "../../common/error.h"
+#include "../../common/planes.h"
 #include "nvjpeg_library.h"
+#include "peer_nvjpeg2k.h"
 #include "turbojpeg_library.h"
 
 #ifdef CUDAENC_HAS_NVJPEG
@@ -26,12 +28,10 @@ namespace {
 class Planes {
   public:
     Planes(const std::shared_ptr<Device> &device, const CudaencFormat &format) {
-        for (int c = 0; c < format.components; c++) {
-            const CudaencComponent &k = format.component[c];
-            const size_t columns = static_cast<size_t>((format.width - 1) >> k.log2_subsample_x) + 1,
-                         rows = static_cast<size_t>((format.height - 1) >> k.log2_subsample_y) + 1;
-            stride[c] = static_cast<ptrdiff_t>((columns + 255) / 256 * 256);
-            const size_t bytes = static_cast<size_t>(stride[c]) * rows;
+        for (int c = 0; c < format.planes; c++) {
+            const PlaneSize size = plane_size(format, c);
+            stride[c] = static_cast<ptrdiff_t>((size.row_bytes + 255) / 256 * 256);
+            const size_t bytes = static_cast<size_t>(stride[c]) * size.rows;
             if (device)
                 on_device_.emplace_back(device, bytes), data[c] = on_device_.back().data();
             else
@@ -48,12 +48,13 @@ class Planes {
 
 class DecoderSession {
   public:
-    DecoderSession(const std::shared_ptr<Device> &device, const std::string &spec, const CodedPictures &pictures,
-                   int depth)
+    DecoderSession(CudaencCodec codec, const std::shared_ptr<Device> &device, const std::string &spec,
+                   const CodedPictures &pictures, int depth, bool stage_times = false)
         : pictures_(pictures) {
         CudaencDecoderConfig config;
-        cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+        cudaenc_decoder_defaults(&config, codec);
         config.device = spec.c_str();
+        config.stage_times = stage_times;
         config.device_frames = device != nullptr;
         config.async_depth = depth;
         config.log = [](void *, CudaencLogLevel level, const char *line) {
@@ -83,7 +84,24 @@ class DecoderSession {
         return seconds_since(start);
     }
 
+    // Means over `count` pictures, of those whose memory is there already.
+    void print_stages(int count) {
+        run(2);
+        const std::vector<CudaencStageTime> before = stage_times();
+        run(count);
+        const std::vector<CudaencStageTime> after = stage_times();
+        for (size_t i = 0; i < after.size(); i++)
+            std::printf("  %-18s %8.3f ms\n", after[i].name,
+                        (after[i].milliseconds - before[i].milliseconds) / (after[i].frames - before[i].frames));
+    }
+
   private:
+    std::vector<CudaencStageTime> stage_times() const {
+        std::vector<CudaencStageTime> times(16);
+        times.resize(static_cast<size_t>(
+            std::clamp(cudaenc_decoder_stage_times(decoder_, times.data(), static_cast<int>(times.size())), 0, 16)));
+        return times;
+    }
     void submit(int number) {
         const std::vector<uint8_t> &packet = pictures_[next_++ % pictures_.size()];
         const Planes &planes = *planes_[static_cast<size_t>(number) % planes_.size()];
@@ -322,10 +340,38 @@ void measure_turbojpeg_decoding(const std::string &library, const CudaencFormat 
 
 #endif
 
+// By a worker, and by some.
+void measure_nvjpeg2k_decoding(const std::string &library, const CudaencFormat &format, const CodedPictures &pictures,
+                               const Effort &effort, Json &json) try {
+    struct Worker {
+        Worker(const std::string &library, const CudaencFormat &format)
+            : decoder(library), planes(open_cuda_device("cuda:0", nullptr), format) {}
+        Nvjpeg2kDecoder decoder;
+        Planes planes;
+        size_t next = 0;
+    };
+    const bool wide = format.component[0].depth > 8;
+    for (const int threads : {1, 4, 16}) {
+        std::vector<std::unique_ptr<Worker>> workers;
+        for (int i = 0; i < threads; i++) workers.push_back(std::make_unique<Worker>(library, format));
+        const auto run = [&](int i, int count) {
+            Worker &w = *workers[static_cast<size_t>(i)];
+            const auto start = Clock::now();
+            for (int done = 0; done < count; done++)
+                w.decoder.decode(pictures[w.next++ % pictures.size()], w.planes.data, w.planes.stride,
+                                 format.components, wide);
+            return seconds_since(start);
+        };
+        report("nvjpeg2k", std::to_string(threads) + "x1", rate_of(threads, 2, effort, run), json);
+    }
+} catch (const Error &e) {
+    std::printf("  nvJPEG2000 is not measured: %s\n", e.what());
+}
+
 // What the header of a picture says.
-CudaencFormat format_of(const std::vector<uint8_t> &picture) {
+CudaencFormat format_of(CudaencCodec codec, const std::vector<uint8_t> &picture) {
     CudaencDecoderConfig config;
-    cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+    cudaenc_decoder_defaults(&config, codec);
     config.device = "cpu";
     CudaencDecoder *decoder;
     CudaencPictureInfo info{};
@@ -340,9 +386,9 @@ CudaencFormat format_of(const std::vector<uint8_t> &picture) {
 
 }  // namespace
 
-void measure_decoding(const std::shared_ptr<Device> &device, const std::string &spec, const CodedPictures &pictures,
-                      const Effort &effort, const std::vector<int> &depths, const std::vector<int> &sessions,
-                      const DecodingPeers &peers, Json &json) {
+void measure_decoding(CudaencCodec codec, const std::shared_ptr<Device> &device, const std::string &spec,
+                      const CodedPictures &pictures, const Effort &effort, const std::vector<int> &depths,
+                      const std::vector<int> &sessions, const DecodingPeers &peers, Json &json) {
     double bytes = 0;
     for (const auto &picture : pictures)
         bytes += static_cast<double>(picture.size()) / static_cast<double>(pictures.size());
@@ -352,7 +398,7 @@ void measure_decoding(const std::shared_ptr<Device> &device, const std::string &
     const auto measure = [&](int workers, int depth) {
         std::vector<std::unique_ptr<DecoderSession>> all;
         for (int i = 0; i < workers; i++)
-            all.push_back(std::make_unique<DecoderSession>(device, spec, pictures, depth));
+            all.push_back(std::make_unique<DecoderSession>(codec, device, spec, pictures, depth));
         report("cudaenc", std::to_string(workers) + "x" + std::to_string(depth),
                rate_of(workers, 2 * depth, effort,
                        [&](int i, int count) { return all[static_cast<size_t>(i)]->run(count); }),
@@ -361,7 +407,17 @@ void measure_decoding(const std::shared_ptr<Device> &device, const std::string &
     measure(1, 1);
     for (const int depth : depths) measure(1, depth);
     for (const int workers : sessions) measure(workers, kSessionDepth);
-    [[maybe_unused]] const CudaencFormat format = format_of(pictures[0]);
+    [[maybe_unused]] const CudaencFormat format = format_of(codec, pictures[0]);
+    if (device) {
+        DecoderSession timed(codec, device, spec, pictures, 1, true);
+        timed.print_stages(std::max(effort.single_frames, 2));
+    }
+    if (codec == CUDAENC_CODEC_J2K) {
+        if (device && has_nvjpeg2k() && peers.nvjpeg2k != "no" && peers.has("nvjpeg2k"))
+            measure_nvjpeg2k_decoding(peers.nvjpeg2k, format, pictures, effort, json);
+        json.close(']');
+        return;
+    }
 #ifdef CUDAENC_HAS_NVJPEG
     if (device && peers.nvjpeg != "no") measure_nvjpeg_decoding(peers, format, pictures, effort, json);
 #endif

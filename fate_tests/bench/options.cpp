@@ -21,7 +21,7 @@ constexpr const char *kHelp =
     "                   at 1280x720 and 3840x2160 or -size\n"
     "  -h264            H.264 as a whole, effort 0, at the QPs of -quality (17,22,27,32,37), against x264's,\n"
     "                   at 1920x1080 and 3840x2160 or -size\n"
-    "  -decode          JPEG decoding of what JPEG's cases code, against nvJPEG's and libjpeg-turbo's\n"
+    "  -decode          decoding of what the cases code, against nvJPEG's, libjpeg-turbo's and nvJPEG2000's\n"
     "  -starts          JPEG's Huffman decoding from each bit (Patel et al. 2009)\n"
     "  -memory          GPU memory of a session, buffer by buffer\n"
     "  -endurance N     codes N frames and looks whether memory stays as it was\n"
@@ -58,7 +58,7 @@ constexpr const char *kHelp =
     "  -openjpeg FILE   OpenJPEG's library, likewise (libopenjp2.so.7): PSNR, and an encoder beside the CPU's; no: "
     "neither\n"
     "  -turbojpeg FILE  libjpeg-turbo's TurboJPEG library, likewise (libturbojpeg.so.0); no: not measured\n"
-    "  -peers A,B       of -decode, only these: nvjpeg, hybrid, gpu, hardware, libjpeg-turbo\n"
+    "  -peers A,B       of -decode, only these: nvjpeg, hybrid, gpu, hardware, libjpeg-turbo, nvjpeg2k\n"
     "  -x264 FILE       x264's library, likewise (libx264.so with its number); no: not measured\n"
     "  -save PREFIX     writes the first frame's codestreams to PREFIX-PICTURE-CASE-ENCODER.j2k or .jpg\n"
     "  -o FILE          the results as JSON\n";

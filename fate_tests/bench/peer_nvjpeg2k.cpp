@@ -34,6 +34,14 @@ struct Library {
         find(specify_quality, "nvjpeg2kEncodeParamsSpecifyQuality");
         find(encode, "nvjpeg2kEncode");
         find(retrieve, "nvjpeg2kEncodeRetrieveBitstream");
+        find(create, "nvjpeg2kCreateSimple");
+        find(destroy, "nvjpeg2kDestroy");
+        find(decode_state_create, "nvjpeg2kDecodeStateCreate");
+        find(decode_state_destroy, "nvjpeg2kDecodeStateDestroy");
+        find(stream_create, "nvjpeg2kStreamCreate");
+        find(stream_destroy, "nvjpeg2kStreamDestroy");
+        find(stream_parse, "nvjpeg2kStreamParse");
+        find(decode, "nvjpeg2kDecode");
     }
     Library(const Library &) = delete;  // and never unloaded, as libraries that run CUDA do not like to be
 
@@ -55,6 +63,14 @@ struct Library {
     decltype(&nvjpeg2kEncodeParamsSpecifyQuality) specify_quality;
     decltype(&nvjpeg2kEncode) encode;
     decltype(&nvjpeg2kEncodeRetrieveBitstream) retrieve;
+    decltype(&nvjpeg2kCreateSimple) create;
+    decltype(&nvjpeg2kDestroy) destroy;
+    decltype(&nvjpeg2kDecodeStateCreate) decode_state_create;
+    decltype(&nvjpeg2kDecodeStateDestroy) decode_state_destroy;
+    decltype(&nvjpeg2kStreamCreate) stream_create;
+    decltype(&nvjpeg2kStreamDestroy) stream_destroy;
+    decltype(&nvjpeg2kStreamParse) stream_parse;
+    decltype(&nvjpeg2kDecode) decode;
 
   private:
     template <class F>
@@ -192,13 +208,56 @@ PeerStream match_size(Worker &worker, const QualityType &q, const CudaencFrame &
     return {q.name, best, {worker.bytes(), worker.bytes() + size}};
 }
 
+const Library &library_of(const std::string &file) {
+    static const Library lib(file.empty() ? "libnvjpeg2k.so.0" : file);
+    return lib;
+}
+
 }  // namespace
 
 bool has_nvjpeg2k() { return true; }
 
+struct Nvjpeg2kDecoder::State {
+    explicit State(const Library &library)
+        : lib(library), device(open_cuda_device("cuda:0", nullptr)), stream(device->create_stream()) {
+        check(lib.create(&handle), "nvjpeg2kCreateSimple");
+        check(lib.decode_state_create(handle, &state), "nvjpeg2kDecodeStateCreate");
+        check(lib.stream_create(&parsed), "nvjpeg2kStreamCreate");
+    }
+    ~State() {
+        if (parsed) lib.stream_destroy(parsed);
+        if (state) lib.decode_state_destroy(state);
+        if (handle) lib.destroy(handle);
+        device->destroy_stream(stream);
+    }
+    State(const State &) = delete;
+    const Library &lib;
+    const std::shared_ptr<Device> device;
+    const Device::Stream stream;
+    nvjpeg2kHandle_t handle = nullptr;
+    nvjpeg2kDecodeState_t state = nullptr;
+    nvjpeg2kStream_t parsed = nullptr;
+};
+
+Nvjpeg2kDecoder::Nvjpeg2kDecoder(const std::string &library) : state_(std::make_unique<State>(library_of(library))) {}
+Nvjpeg2kDecoder::~Nvjpeg2kDecoder() = default;
+
+void Nvjpeg2kDecoder::decode(const std::vector<uint8_t> &picture, uint8_t *const planes[], const ptrdiff_t strides[],
+                             int count, bool wide) {
+    State &s = *state_;
+    void *data[4] = {};
+    size_t pitches[4] = {};
+    for (int i = 0; i < count; i++) data[i] = planes[i], pitches[i] = static_cast<size_t>(strides[i]);
+    nvjpeg2kImage_t image = {data, pitches, wide ? NVJPEG2K_UINT16 : NVJPEG2K_UINT8, static_cast<uint32_t>(count)};
+    check(s.lib.stream_parse(s.handle, picture.data(), picture.size(), 0, 0, s.parsed), "nvjpeg2kStreamParse");
+    check(s.lib.decode(s.handle, s.state, s.parsed, &image, reinterpret_cast<cudaStream_t>(s.stream)),
+          "nvjpeg2kDecode");
+    s.device->synchronize(s.stream);
+}
+
 PeerResult measure_nvjpeg2k(const std::string &library, const Case &c, const Frames &frames, size_t bytes,
                             const Effort &effort, const std::vector<int> &thread_counts) {
-    static const Library lib(library.empty() ? "libnvjpeg2k.so.0" : library);
+    const Library &lib = library_of(library);
     const Encoder encoder(lib);
     PeerResult result;
     result.name = "nvJPEG2000 " + lib.version();
@@ -235,11 +294,22 @@ namespace cudaenc::bench {
 
 bool has_nvjpeg2k() { return false; }
 
-PeerResult measure_nvjpeg2k(const std::string &, const Case &, const Frames &, size_t, const Effort &,
-                            const std::vector<int> &) {
+namespace {
+[[noreturn]] void refuse_header() {
     throw Error(CUDAENC_ERR_UNSUPPORTED,
                 "this program was built without nvJPEG2000's header: make bench NVJPEG2K=folder");
 }
+}  // namespace
+
+PeerResult measure_nvjpeg2k(const std::string &, const Case &, const Frames &, size_t, const Effort &,
+                            const std::vector<int> &) {
+    refuse_header();
+}
+
+struct Nvjpeg2kDecoder::State {};
+Nvjpeg2kDecoder::Nvjpeg2kDecoder(const std::string &) { refuse_header(); }
+Nvjpeg2kDecoder::~Nvjpeg2kDecoder() = default;
+void Nvjpeg2kDecoder::decode(const std::vector<uint8_t> &, uint8_t *const[], const ptrdiff_t[], int, bool) {}
 
 }  // namespace cudaenc::bench
 #endif
