@@ -198,6 +198,8 @@ if part pictures; then
     check equal-h264-noise same "-f lavfi -i nullsrc=s=640x360,geq=random(1)*255:random(2)*255:random(3)*255,format=yuv422p -frames:v 2" "-qp 0"
     check equal-h264-bitrate same "$(picture 1280x720 4 yuv420p 12)" "-b:v 20M -bufsize 2M -cbr 1 -slices 4"
     check equal-h264-depth-16 same "$(picture 640x360 4 yuv420p 40)" "-async_depth 16"
+    check equal-h264-gop same "$(picture 1920x1080 4 yuv420p 24)" "-g 12 -qp 26"
+    check equal-h264-gop-bitrate same "$(picture 1280x720 4 yuv420p 40)" "-g 250 -b:v 4M -maxrate 4M -bufsize 4M"
     check equal-h264-shared-launches same "$(picture 1280x720 4 yuv420p 40)" "-effort 0 -qp 22 -async_depth 24"
     codec=j2k_cuda
     settle
@@ -219,18 +221,21 @@ if part pictures; then
     for format in nv12 yuv420p yuv444p p010le; do
         check "frames-h264-$format" from_gpu $format "-async_depth 4"
     done
+    check frames-h264-gop-nv12 from_gpu nv12 "-g 5"
     codec=j2k_cuda
     settle
 
     # ---- A whole chain on the GPU, if the full ffmpeg can make its input; nothing is compared
-    chain() { # ENCODER
+    chain() { # ENCODER [ENCODER_OPTIONS]
         bin/ffmpeg -v error -nostdin -y -f lavfi -i testsrc2=s=1280x720,format=yuv420p -frames:v 30 -c:v mpeg2video -q:v 2 "logs/$1.mpg" &&
             bin/ffmpeg -v error -nostdin -hwaccel cuda -hwaccel_output_format cuda -i "logs/$1.mpg" \
-                -vf scale_cuda=1920:1080 -c:v "$1" -f null -
+                -vf scale_cuda=1920:1080 -c:v "$1" ${2-} -f null -
     }
     check chain-nvdec-scale chain j2k_cuda
     check chain-nvdec-scale-mjpeg chain mjpeg_cuda
     check chain-nvdec-scale-h264 chain h264_cavlc_cuda
+    settle
+    check chain-nvdec-scale-h264-gop chain h264_cavlc_cuda "-g 250 -crf 26"
     settle
 
     # ---- JPEG pictures that are decoded into the GPU's memory have the CPU's samples
@@ -242,6 +247,23 @@ if part pictures; then
     settle
     check chain-decode-scale decode_chain j2k_cuda
     check chain-decode-scale-mjpeg decode_chain mjpeg_cuda
+    settle
+
+    # ---- So have JPEG 2000 pictures
+    decoded_j2k() { # FORMAT ENCODER_OPTIONS
+        local name="logs/j2k-$1" cpu cuda
+        # shellcheck disable=SC2046,SC2086 # words
+        bin/ffmpeg -v error -nostdin -y $(picture 1280x720 4 "$1" 6) -c:v j2k_cuda -device cpu $2 "$name.nut"
+        cpu=$(bin/ffmpeg -v error -nostdin -c:v j2k_cuda -device cpu -i "$name.nut" -f md5 -)
+        cuda=$(bin/ffmpeg -v error -nostdin -c:v j2k_cuda -device "$device" -i "$name.nut" -f md5 -)
+        echo "cpu $cpu cuda $cuda"
+        [ -n "$cpu" ] && [ "$cpu" = "$cuda" ]
+    }
+    check decode-j2k-lossless decoded_j2k rgb24 "-pred dwt53"
+    check decode-j2k-lossy decoded_j2k yuv422p10le "-cblk_style bypass"
+    check decode-j2k-tiles decoded_j2k gray16le "-tile_width 300 -tile_height 200"
+    check decode-j2k-ht decoded_j2k yuv420p "-cblk_style ht"
+    check decode-j2k-ht-lossless decoded_j2k gbrp12le "-cblk_style ht -pred dwt53"
     settle
 
     # ---- One of several processes on the GPU is killed; the others' packets are as ever
@@ -306,7 +328,7 @@ if part sanitizer; then
             CK_RUN_CASE="stays on the device" check $tool-mjpeg-decode "$sanitizer" --tool "$tool" --error-exitcode 9 check/test_mjpeg_decoder "$device"
             check $tool-mjpeg-decode-cuda "$sanitizer" --tool "$tool" --error-exitcode 9 bin/ffmpeg -v error -nostdin "${into_gpu[@]}" \
                 -i logs/yuvj420p.nut -frames:v 3 -f null -
-            for stage in deblock search refine inter_kernels finish; do
+            for stage in deblock search refine inter_kernels intra_macroblocks finish; do
                 CK_FORK=no check $tool-h264-$stage "$sanitizer" --tool "$tool" --error-exitcode 9 "check/test_h264_$stage" "$device"
             done
             codec=h264_cavlc_cuda
@@ -316,6 +338,7 @@ if part sanitizer; then
             check $tool-h264-shared-launches sanitize $tool "$(picture 130x98 4 yuv420p 20)" "-effort 0 -qp 24 -async_depth 16"
             check $tool-h264-shared-launches-444 sanitize $tool "$(picture 66x50 4 yuv444p10le 13)" "-effort 0 -qp 24 -async_depth 12"
             check $tool-h264-planned-qps sanitize $tool "$(picture 130x98 4 yuv420p 12)" "-effort 0 -b:v 1M -async_depth 12"
+            check $tool-h264-gop sanitize $tool "$(picture 130x98 4 yuv420p 6)" "-g 4"
             check $tool-h264-bitrate sanitize $tool "$(picture 66x50 4 yuv444p 3)" "-b:v 400k"
             codec=j2k_cuda
         done
