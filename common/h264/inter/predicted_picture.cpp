@@ -131,8 +131,8 @@ void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {
 
 // ---- Intra macroblocks
 
-// Modes are ranked on source samples; cost_16x16 gets the least cost of I_16x16.
-RankedModes PredictedPictureCoder::rank(int x, int y, uint32_t *cost_16x16) const {
+// Ranks modes on source samples, if one of the types costs less than inter. UINT32_MAX: one does.
+bool PredictedPictureCoder::rank(int x, int y, uint32_t inter) {
     constexpr ptrdiff_t kStride = 32;  // a line above, a column to the left, 8 samples above right
     alignas(32) Sample samples[17 * kStride + 32];
     Sample *const own = samples + kStride + 4;
@@ -144,23 +144,22 @@ RankedModes PredictedPictureCoder::rank(int x, int y, uint32_t *cost_16x16) cons
     MacroblockPredictions predictions;
     uint32_t costs[k16x16Modes]{};
     rank_16x16(block, available(x, y), 8, block, predictions, costs);
-    *cost_16x16 = *std::min_element(costs, costs + k16x16Modes);
-    RankedModes modes = rank_modes(&block, 1, available(x, y), 8);
-    return modes;
+    const uint32_t lambda = satd_lambda(index_of(x, y));
+    const auto left = [&](uint32_t bits) { return inter - std::min(inter, worth(lambda, bits)); };  // for SATDs
+    const bool less = inter == UINT32_MAX || *std::min_element(costs, costs + k16x16Modes) < left(kBits16x16);
+    return rank_modes_below(less ? UINT32_MAX : left(kBits4x4),
+                            less                    ? UINT32_MAX
+                            : format_.transform_8x8 ? left(kBits8x8)
+                                                    : 0,
+                            &block, 1, available(x, y), 8, ranked_[index_of(x, y)]);
 }
 
 // From source samples, so intra macroblocks seem better than they are: code_intra() compares.
 bool PredictedPictureCoder::may_be_intra(int x, int y) {
     const size_t i = index_of(x, y);
-    const uint32_t lambda = satd_lambda(i), inter = refinement_.estimates()[i].cost;
+    const uint32_t inter = must_be_intra(i) ? UINT32_MAX : refinement_.estimates()[i].cost;
     // No block is predicted better than that.
-    if (inter < worth(lambda, kBits16x16) && !must_be_intra(i)) return false;
-    uint32_t cost_16x16;
-    ranked_[i] = rank(x, y, &cost_16x16);
-    if (must_be_intra(i)) return true;
-    uint32_t intra = std::min(cost_16x16 + worth(lambda, kBits16x16), ranked_[i].satd_4x4 + worth(lambda, kBits4x4));
-    if (format_.transform_8x8) intra = std::min(intra, ranked_[i].satd_8x8 + worth(lambda, kBits8x8));
-    return intra < inter;
+    return inter >= worth(satd_lambda(i), kBits16x16) && rank(x, y, inter);
 }
 
 // As rows of IntraCoder: two macroblocks behind the one above.
@@ -250,11 +249,7 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
     if (result.skipped) motion.fill(skipped);
     const bool allowed = result.cost != kNotAllowed && !must_be_intra(i);
     if (allowed && !maybe_intra_[i]) return put_samples(x, y, reconstruction);
-    if (!maybe_intra_[i]) {
-        uint32_t cost;
-        ranked_[i] = rank(x, y, &cost);
-        maybe_intra_[i] = true;
-    }
+    if (!maybe_intra_[i]) maybe_intra_[i] = rank(x, y, UINT32_MAX);
     if (!inter_[i]) inter_[i] = std::make_unique<Inter>();
     Inter &inter = *inter_[i];
     inter.allowed = allowed;

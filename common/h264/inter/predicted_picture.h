@@ -59,7 +59,7 @@ class PredictedPictureCoder {
     void choose_qps(const PictureQuality &quality, int y);
     bool must_be_intra(size_t at) const { return must_be_intra_ && must_be_intra_[at]; }
     bool may_be_intra(int x, int y);
-    RankedModes rank(int x, int y, uint32_t *cost_16x16) const;
+    bool rank(int x, int y, uint32_t inter);
     void code_inter(InterCoder &coder, int x, int y);
     void code_intra_row(int y);
     void code_intra(MacroblockCoder &coder, int x, int y);
