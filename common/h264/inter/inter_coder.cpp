@@ -56,7 +56,7 @@ uint64_t InterCoder::skip_cost(const Place &place, const MacroblockSamples &sour
     return cost_of(distortion, 0);
 }
 
-// Blocks whose levels cost more than they gain have none.
+// Blocks whose levels cost more than they gain have none. 4x4 transforms come first.
 template <int Size>
 void InterCoder::code_luma(const MacroblockSamples &source, Luma &luma) {
     luma.pattern = 0;
@@ -70,18 +70,19 @@ void InterCoder::code_luma(const MacroblockSamples &source, Luma &luma) {
                                   8, luma.levels + 64 * b, {luma.reconstruction + at, 16}, nullptr, 0, 0)
                              .distortion;
         } else {
-            for (int k = 0; k < 4; k++) {
-                const int of_4x4 = at + 4 * (k & 1) + 64 * (k >> 1);
-                distortion += code_4x4({source.luma + of_4x4, 16}, {prediction_.luma + of_4x4, 16}, *luma_quantiser_,
-                                       kRoundingInter, 8, luma.levels + 64 * b + 16 * k,
-                                       {luma.reconstruction + of_4x4, 16}, nullptr, 0, 0)
-                                  .distortion;
+            for (int k = 0; k < 4; k += 2) {
+                const int of_pair = at + 32 * k;
+                distortion +=
+                    code_4x4_pair({source.luma + of_pair, 16}, {prediction_.luma + of_pair, 16}, *luma_quantiser_,
+                                  kRoundingInter, 8, luma.levels + 64 * b + 16 * k, {luma.reconstruction + of_pair, 16})
+                        .distortion;
             }
         }
         const Levels sums = sums_of(luma.levels + 64 * b, 64);
         const uint32_t bits = sums.bits + kBlockBits;
         const uint64_t coded = cost_of(distortion, bits);
-        const uint64_t none = cost_of(error_of_8x8(source.luma + at, prediction_.luma + at), 0);
+        if constexpr (Size == 4) errors_[b] = error_of_8x8(source.luma + at, prediction_.luma + at);
+        const uint64_t none = cost_of(errors_[b], 0);
         if (sums.nonzero && coded < none) {
             luma.pattern |= 1 << b;
             luma.cost += coded;

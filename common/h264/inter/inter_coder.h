@@ -65,6 +65,7 @@ class InterCoder {
     uint64_t lambda_ = 0;
     MacroblockSamples prediction_, skipped_;
     Luma luma_[2];
+    uint32_t errors_[4] = {};  // of 8x8 blocks without levels
     Chroma chroma_;
 };
 

@@ -29,6 +29,9 @@ inline constexpr int kPartVectors = 5;
 // satd: half the SATD of 8x8 blocks by each vector.
 CUDAENC_HD void divide(const MotionField &field, int x, int y, uint32_t lambda, const Vector (&vectors)[kPartVectors],
                        const uint32_t (&satd)[kPartVectors][4], MacroblockMotion &motion, uint32_t &cost) {
+    uint32_t bits[kPartVectors];
+    CUDAENC_UNROLL
+    for (int k = 0; k < kPartVectors; k++) bits[k] = worth(lambda, vector_bits(vectors[k], vectors[0]));
     CUDAENC_UNROLL
     for (int s = 1; s < 4; s++) {
         const Shape shape = static_cast<Shape>(s);
@@ -40,10 +43,11 @@ CUDAENC_HD void divide(const MotionField &field, int x, int y, uint32_t lambda, 
             Vector chosen{};
             CUDAENC_UNROLL
             for (int k = 0; k < kPartVectors; k++) {
+                if (k && vectors[k] == vectors[0]) continue;
                 uint32_t difference = 0;
                 CUDAENC_UNROLL
                 for (int b = 0; b < 4; b++) difference += part_of_block(shape, b) == part ? satd[k][b] : 0;
-                const uint32_t with_bits = difference + worth(lambda, vector_bits(vectors[k], vectors[0]));
+                const uint32_t with_bits = difference + bits[k];
                 if (with_bits < least) least = with_bits, of_part = difference, chosen = vectors[k];
             }
             sum += of_part;

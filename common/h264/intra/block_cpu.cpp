@@ -325,7 +325,7 @@ template <class Line, int N>
     const uint32_t bits =
         quantise_block(v, N == 4 ? quantiser.multiplier_4x4 : quantiser.multiplier_8x8,
                        N == 4 ? quantiser.shift_4x4 : quantiser.shift_8x8, rounding, 0, levels, totals, x, y);
-    if (!any_of(levels, N * N))
+    if (!any_of(levels, kBlocks<Line, N> * N * N))
         return {reconstruct<Line, N>(source, prediction, reconstruction,
                                      [](int, const Line &p) __attribute__((always_inline)) { return p; }),
                 bits};
@@ -368,6 +368,11 @@ CUDAENC_CLONES Coded code_4x4(ConstBlock source, ConstBlock prediction, const Qu
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
                               Totals *totals, int x, int y) {
     return code_nxn<Row4, 4>(source, prediction, quantiser, rounding, bit_depth, levels, reconstruction, totals, x, y);
+}
+
+CUDAENC_CLONES Coded code_4x4_pair(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
+                                   const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction) {
+    return code_nxn<Row8, 4>(source, prediction, quantiser, rounding, bit_depth, levels, reconstruction, nullptr, 0, 0);
 }
 
 CUDAENC_CLONES Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,

@@ -37,6 +37,9 @@ Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quanti
                int bit_depth, int16_t *levels, Block reconstruction, Totals *totals, int x, int y);
 Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
                int bit_depth, int16_t *levels, Block reconstruction, Totals *totals, int x, int y);
+// Two blocks side by side, whose levels follow each other. Nothing is counted.
+Coded code_4x4_pair(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
+                    int bit_depth, int16_t *levels, Block reconstruction);
 // What the block would cost without its mode, see estimated_cost().
 uint32_t estimate_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
                       int bit_depth, uint32_t price);
