@@ -589,7 +589,7 @@ typedef struct CudaencDecoderConfig {
     size_t struct_size; /**< the caller's sizeof(CudaencDecoderConfig), set by cudaenc_decoder_defaults() */
     CudaencCodec codec; /**< CUDAENC_CODEC_MJPEG: baseline, extended and progressive JPEG of 8 or 12 bits, lossless
                            JPEG of 2 to 16 bits; CUDAENC_CODEC_J2K: JPEG 2000 Part 1 and HTJ2K of 1 to 16 bits,
-                           codestreams and JP2 files, by the CPU: device_frames 0 */
+                           codestreams and JP2 files */
     const char *device; /**< Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
     int device_frames;  /**< 1: planes are in CUDA device memory of cuda_context */
     void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names */

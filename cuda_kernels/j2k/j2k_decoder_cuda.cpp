@@ -281,7 +281,7 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     void grow(DeviceArray<T> &array, size_t count) const {
         if (count <= array.count()) return;
         array = {};  // device memory may lack room for both
-        make(array, count + count / 8);
+        make(array, count);
     }
 
     // A block decoder for `needs`, where the slot has none that is large enough.
