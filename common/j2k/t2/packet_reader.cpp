@@ -22,17 +22,17 @@ class HeaderBits {
   public:
     explicit HeaderBits(std::span<const uint8_t> bytes) : bytes_(bytes) {}
     uint32_t bit() {
-        if (!left_) {
-            left_ = byte_ == 0xFF ? 7 : 8;
-            is_exceeded_ |= at_ >= bytes_.size();
-            byte_ = at_ < bytes_.size() ? bytes_[at_] : 0;
-            at_++;
-        }
+        if (!left_) read_byte();
         return byte_ >> --left_ & 1;
     }
     uint32_t bits(int count) {
         uint32_t value = 0;
-        for (; count; count--) value = value << 1 | bit();
+        while (count) {
+            if (!left_) read_byte();
+            const int taken = std::min(count, left_);
+            left_ -= taken, count -= taken;
+            value = value << taken | (byte_ >> left_ & ((1u << taken) - 1));
+        }
         return value;
     }
     // Bytes up to the end of the header: one more is stuffed behind 0xFF.
@@ -40,6 +40,12 @@ class HeaderBits {
     bool is_exceeded() const { return is_exceeded_; }
 
   private:
+    void read_byte() {
+        left_ = byte_ == 0xFF ? 7 : 8;
+        is_exceeded_ |= at_ >= bytes_.size();
+        byte_ = at_ < bytes_.size() ? bytes_[at_] : 0;
+        at_++;
+    }
     std::span<const uint8_t> bytes_;
     size_t at_ = 0;
     uint32_t byte_ = 0;
@@ -53,29 +59,44 @@ struct Node {
     bool known = false;
 };
 
-// Reads on until the leaf's value is known, or is `threshold` or more. Returns whether it is known and below.
-bool read_tag_tree(HeaderBits &in, Node *nodes, const PrecinctBand &band, uint32_t x, uint32_t y, uint32_t threshold) {
-    std::array<Node *, 32> path;
-    int levels = tag_tree_levels(band.columns, band.rows);
-    for (int level = 0; level < levels; level++) {
-        const uint32_t columns = tag_tree_columns(band.columns, level);
-        path[static_cast<size_t>(level)] = nodes + (y >> level) * columns + (x >> level);
-        nodes += static_cast<size_t>(columns) * tag_tree_columns(band.rows, level);
-    }
-    uint16_t least = 0;
-    while (levels--) {
-        Node &node = *path[static_cast<size_t>(levels)];
-        node.least = std::max(node.least, least);
-        while (!node.known && node.least < threshold) {
-            if (in.bit())
-                node.known = true;
-            else
-                node.least++;
+// A tag tree of a band.
+class TagTree {
+  public:
+    TagTree(Node *nodes, const PrecinctBand &band) : levels_(tag_tree_levels(band.columns, band.rows)) {
+        for (int level = 0; level < levels_; level++) {
+            const uint32_t columns = tag_tree_columns(band.columns, level);
+            rows_[static_cast<size_t>(level)] = {nodes, columns};
+            nodes += static_cast<size_t>(columns) * tag_tree_columns(band.rows, level);
         }
-        least = node.least;
     }
-    return path[0]->known && least < threshold;
-}
+
+    // Reads on until the leaf's value is known, or is `threshold` or more, and returns it, or `threshold`.
+    uint32_t read(HeaderBits &in, uint32_t x, uint32_t y, uint32_t threshold) {
+        uint16_t least = 0;
+        bool known = false;
+        for (int level = levels_; level--;) {
+            const Rows &rows = rows_[static_cast<size_t>(level)];
+            Node &node = rows.nodes[size_t{y >> level} * rows.columns + (x >> level)];
+            node.least = std::max(node.least, least);
+            while (!node.known && node.least < threshold) {
+                if (in.bit())
+                    node.known = true;
+                else
+                    node.least++;
+            }
+            least = node.least, known = node.known;
+        }
+        return known && least < threshold ? least : threshold;
+    }
+
+  private:
+    struct Rows {
+        Node *nodes;
+        uint32_t columns;
+    };
+    const int levels_;
+    std::array<Rows, 32> rows_;
+};
 
 uint32_t read_passes(HeaderBits &in) {  // Table B.4
     if (!in.bit()) return 1;
@@ -186,19 +207,19 @@ class Reader {
 
     void read_band(HeaderBits &in, const Packet &packet, const PrecinctBand &band) {  // B.10.3 to B.10.7
         const uint32_t style = coding_.of_component(band.component).style;
-        Node *inclusion = &inclusion_[band.nodes - first_node_], *zero_planes = &zero_planes_[band.nodes - first_node_];
+        TagTree inclusion(&inclusion_[band.nodes - first_node_], band),
+            zero_planes(&zero_planes_[band.nodes - first_node_], band);
         for (uint32_t i = 0; i < band.columns * band.rows; i++) {
             const uint32_t block = band.first_block + i - out_.first_block, x = i % band.columns, y = i / band.columns;
             BlockPieces &b = out_.blocks[block];
             if (b.is_included) {
                 if (!in.bit()) continue;
             } else {
-                if (!read_tag_tree(in, inclusion, band, x, y, packet.layer + 1)) continue;
+                if (inclusion.read(in, x, y, packet.layer + 1) > packet.layer) continue;
                 b.is_included = true;
                 b.is_ht = are_alternatives(style);
-                uint32_t zeros = 0;
-                while (!read_tag_tree(in, zero_planes, band, x, y, zeros + 1))
-                    if (++zeros > kMostZeroPlanes || in.is_exceeded()) throw Damage{"its header is damaged"};
+                const uint32_t zeros = zero_planes.read(in, x, y, kMostZeroPlanes + 1);
+                if (zeros > kMostZeroPlanes) throw Damage{"its header is damaged"};
                 b.zero_planes = static_cast<uint8_t>(zeros);
             }
             const uint32_t passes = read_passes(in);
