@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// JPEG 2000 decoding on a device, top to bottom. The host reads headers and packet headers, and joins the bytes of each
+// JPEG 2000 decoding on a device, top to bottom. Threads read headers and packet headers, and join the bytes of each
 // code-block in the memory of one upload, while the device decodes the pictures before. Then block decoders, inverse
 // wavelet and component transforms to planes.
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <cstring>
 #include <limits>
+#include <mutex>
 
 #include "../../common/error.h"
 #include "../../common/j2k/codestream/read_headers.h"
@@ -25,9 +27,9 @@ namespace {
 enum Stage { kUpload, kBlocks, kTransform, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "blocks", "transform", "download"};
 
-constexpr size_t kCopies = 64;       // of pieces of segments, that a thread makes at a time
-constexpr size_t kCodedMargin = 16;  // bytes that kernels may read behind the data
-constexpr size_t kAlignment = 32;    // of what is uploaded
+constexpr size_t kCopies = 64;           // of pieces of segments, that a thread makes at a time
+constexpr size_t kTableBytes = 1 << 16;  // of tables, which most pictures' are less than
+constexpr size_t kAlignment = 32;        // of what is uploaded
 
 // What follows from headers: the same for all pictures that have them alike.
 struct PictureTables {
@@ -84,7 +86,7 @@ struct Slot : DeviceSlot<Decoded> {
     CodedPicture picture{};
     std::shared_ptr<const PictureTables> tables;
     UploadedBlocks blocks;
-    std::unique_ptr<PinnedArray<uint8_t>> staged;  // what is uploaded
+    std::unique_ptr<PinnedArray<uint8_t>> staged;  // what is uploaded: bytes, then tables
     size_t staged_bytes = 0;
     DeviceArray<uint8_t> data;                            // the same
     std::shared_ptr<const PictureTables> tables_of_work;  // nullptr: there is none
@@ -98,6 +100,9 @@ struct Slot : DeviceSlot<Decoded> {
     std::array<uint8_t *, 4> planes{};                 // on the device
     std::array<int64_t, 4> strides{};
     PinnedArray<uint32_t> damaged;
+    std::shared_ptr<ThreadPool::Task> reads;  // read() of the picture
+    bool is_reading = false;                  // the task runs, or is about to
+    std::exception_ptr failure;               // of it
 };
 
 class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
@@ -108,32 +113,70 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
           options_(options),
           device_frames_(device_frames),
           pool_(thread_count(threads)) {
-        for (int i = 0; i < slots; i++) add_slot(std::make_unique<Slot>(device_));
+        for (int i = 0; i < slots; i++) {
+            auto slot = std::make_unique<Slot>(device_);
+            slot->reads = std::make_shared<ThreadPool::Task>([this, s = slot.get()] { read_as_task(*s); });
+            add_slot(std::move(slot));
+        }
     }
-    ~J2kDeviceDecoder() override { drain(); }
+    ~J2kDeviceDecoder() override {
+        pool_.stop();
+        drain();
+    }
+
+    bool done(int number) noexcept override { return !is_reading(slot(number)) && DevicePipeline::done(number); }
 
   private:
     void take(Slot &s, const CodedPicture &picture) override {
         s.picture = picture;
-        const std::span<const uint8_t> codestream = read_jp2({picture.data, picture.size}).codestream;
-        Description description = read_headers(codestream);
-        s.tables = find_tables(description, header_of(picture), codestream.size());
-        std::vector<UploadedBlocks> tiles(static_cast<size_t>(description.tiles()));
-        pool_.for_each(tiles.size(), [&](size_t tile) {
-            tiles[tile] = list_blocks(codestream, description, s.tables->geometry, static_cast<uint32_t>(tile));
-        });
-        s.blocks = std::move(tiles[0]);
-        for (size_t tile = 1; tile < tiles.size(); tile++) s.blocks.append(tiles[tile]);
-        if (s.blocks.bytes > std::numeric_limits<uint32_t>::max() - kCodedMargin)
-            throw Error(CUDAENC_ERR_UNSUPPORTED, format_string("JPEG 2000: %llu bytes of code-blocks on a device",
-                                                               static_cast<unsigned long long>(s.blocks.bytes)));
-        for (auto &list : s.blocks.lists) most_work_first(list, s.blocks.segments);
+        make_room_for_upload(s, picture.size);
     }
 
+    // A picture alone is read at once. Others are read by a thread each, and queued once they are, in their order.
     void queue(Slot &s) override {
+        if (alone()) {
+            read(s);
+            return queue_work(s);
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            s.is_reading = true;
+        }
+        s.deferred = true;
+        deferred_.push_back(&s);
+        pool_.post(s.reads);
+        queue_those_read();
+    }
+
+    // The oldest one, which the caller waits for.
+    void queue_deferred() override {
+        if (deferred_.empty()) return;
+        wait_for_read(*deferred_.front());
+        queue_those_read();
+    }
+
+    void queue_those_read() {
+        while (!deferred_.empty() && !is_reading(*deferred_.front())) {
+            Slot &s = *deferred_.front();
+            deferred_.erase(deferred_.begin());
+            s.deferred = false;
+            try {
+                if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
+                queue_work(s);
+                device_->record(s.worked, s.stream);
+                s.awaited = s.worked;
+                mark(s, kDownload);
+            } catch (...) {
+                s.error = std::current_exception();
+            }
+        }
+    }
+
+    void queue_work(Slot &s) {
         const PictureTables &t = *s.tables;
         make_room(s);
         place_planes(s);
+        mark(s, kUpload);
         const Uploaded uploaded = upload(s);
         mark(s, kBlocks);
         if (!t.blocks_are_all) device_->fill(s.stream, s.coefficients.data(), 0, t.geometry.samples * sizeof(uint32_t));
@@ -162,7 +205,53 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         decoded.damage = s.blocks.damage.empty() ? damage_of_blocks(*s.damaged.data()) : std::move(s.blocks.damage);
     }
 
-    void reset(Slot &s) noexcept override { s.tables_of_work.reset(); }
+    void reset(Slot &s) noexcept override {
+        std::erase(deferred_, &s);
+        wait_for_read(s);
+        s.failure = nullptr;
+        s.tables_of_work.reset();
+    }
+
+    // ---- Reading
+
+    // Headers, and which bytes are whose. These it copies to where they are uploaded from.
+    void read(Slot &s) {
+        const std::span<const uint8_t> codestream = read_jp2({s.picture.data, s.picture.size}).codestream;
+        Description description = read_headers(codestream);
+        s.tables = find_tables(description, header_of(s.picture), codestream.size());
+        std::vector<UploadedBlocks> tiles(static_cast<size_t>(description.tiles()));
+        pool_.for_each(tiles.size(), [&](size_t tile) {
+            tiles[tile] = list_blocks(codestream, description, s.tables->geometry, static_cast<uint32_t>(tile));
+        });
+        UploadedBlocks &b = s.blocks = std::move(tiles[0]);
+        for (size_t tile = 1; tile < tiles.size(); tile++) b.append(tiles[tile]);
+        if (b.bytes > std::numeric_limits<uint32_t>::max())
+            throw Error(CUDAENC_ERR_UNSUPPORTED, format_string("JPEG 2000: %llu bytes of code-blocks on a device",
+                                                               static_cast<unsigned long long>(b.bytes)));
+        for (auto &list : b.lists) most_work_first(list, b.segments);
+        pool_.for_each(b.copies.size(), kCopies, [&](size_t i) {
+            std::memcpy(s.staged->data() + b.copies[i].to, b.copies[i].from, b.copies[i].bytes);
+        });
+    }
+
+    void read_as_task(Slot &s) noexcept {
+        try {
+            read(s);
+        } catch (...) {
+            s.failure = std::current_exception();
+        }
+        const std::lock_guard lock(mutex_);
+        s.is_reading = false;
+        is_read_.notify_all();
+    }
+    bool is_reading(const Slot &s) noexcept {
+        const std::lock_guard lock(mutex_);
+        return s.is_reading;
+    }
+    void wait_for_read(const Slot &s) noexcept {
+        std::unique_lock lock(mutex_);
+        is_read_.wait(lock, [&] { return !s.is_reading; });
+    }
 
     // ---- Tables
 
@@ -171,6 +260,7 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         std::vector<CodedTilePart> parts = std::exchange(d.coded_tile_parts, {});
         std::vector<size_t> components;
         for (const Channel &channel : header.channels) components.push_back(channel.component);
+        const std::lock_guard lock(tables_mutex_);
         if (latest_ && latest_->description == d && latest_->components == components)
             check_codestream(d, bytes, options_);
         else
@@ -249,7 +339,6 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
             const auto first_segment = static_cast<uint32_t>(out.segments.size());
             for (uint32_t k = pieces.first; k != kNoPiece; k = packets.pieces[k].next)
                 add_piece(packets.pieces[k], k == pieces.first, codestream, out);
-            out.bytes = (out.bytes + 3) / 4 * 4;
             out.lists[is_ht_block(pieces, style)].push_back(
                 {.coefficients = b.coefficients,
                  .stride = b.stride,
@@ -353,14 +442,15 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         size_t values = 0;
         for (const Channel &channel : header.channels) values += channel.values.size();
         Places places;
+        places.take<uint8_t>(b.bytes);
         const size_t counters_at = places.take<Counters>(1),
                      channels_at = places.take<ChannelLayout>(header.channels.size()),
                      values_at = places.take<int32_t>(values),
                      segments_at = places.take<DecoderSegment>(b.segments.size());
         const std::array lists_at{places.take<DecoderBlock>(b.lists[0].size()),
                                   places.take<DecoderBlock>(b.lists[1].size())};
-        const size_t bytes_at = places.take<uint8_t>(b.bytes);
-        make_room_for_upload(s, places.bytes());
+        make_room_for_upload(s, places.bytes(), b.bytes);
+        grow(s.data, s.staged_bytes);
         uint8_t *const staged = s.staged->data(), *const data = s.data.data();
         const auto put = [&](size_t at, const auto &elements) {
             if (!elements.empty()) std::memcpy(staged + at, elements.data(), elements.size() * sizeof elements[0]);
@@ -370,15 +460,12 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         put(segments_at, b.segments);
         for (size_t i = 0; i < lists_at.size(); i++) put(lists_at[i], b.lists[i]);
         put_channels(s, channels_at, values_at);
-        pool_.for_each(b.copies.size(), kCopies, [&](size_t i) {
-            std::memcpy(staged + bytes_at + b.copies[i].to, b.copies[i].from, b.copies[i].bytes);
-        });
         device_->upload(s.stream, data, staged, places.bytes());
         upload_work(s);
         auto *const counters = reinterpret_cast<Counters *>(data + counters_at);
         Uploaded uploaded{.coded = {}, .channels = reinterpret_cast<const ChannelLayout *>(data + channels_at)};
         for (size_t i = 0; i < lists_at.size(); i++)
-            uploaded.coded[i] = {.bytes = data + bytes_at,
+            uploaded.coded[i] = {.bytes = data,
                                  .segments = reinterpret_cast<const DecoderSegment *>(data + segments_at),
                                  .blocks = reinterpret_cast<const DecoderBlock *>(data + lists_at[i]),
                                  .count = &counters->blocks[i],
@@ -387,14 +474,14 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         return uploaded;
     }
 
-    void make_room_for_upload(Slot &s, size_t bytes) const {
-        if (bytes > s.staged_bytes) {
-            s.staged.reset();
-            s.staged_bytes = 0;
-            s.staged = std::make_unique<PinnedArray<uint8_t>>(device_, bytes + bytes / 4);
-            s.staged_bytes = bytes + bytes / 4;
-        }
-        grow(s.data, s.staged_bytes + kCodedMargin);
+    // kept: bytes that are there.
+    void make_room_for_upload(Slot &s, size_t bytes, size_t kept = 0) const {
+        if (s.staged && bytes <= s.staged_bytes) return;
+        const size_t size = bytes + bytes / 4 + kTableBytes;
+        auto larger = std::make_unique<PinnedArray<uint8_t>>(device_, size);
+        if (kept) std::memcpy(larger->data(), s.staged->data(), kept);
+        s.staged = std::move(larger);
+        s.staged_bytes = size;
     }
 
     // The plan's, where the slot has another's. The tables hold it in host memory.
@@ -426,7 +513,11 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
 
     const DecoderOptions options_;
     const bool device_frames_;
-    std::shared_ptr<const PictureTables> latest_;
+    std::vector<Slot *> deferred_;  // those that are read, or about to be, in their order
+    std::mutex mutex_;              // of Slot::is_reading
+    std::condition_variable is_read_;
+    std::mutex tables_mutex_;
+    std::shared_ptr<const PictureTables> latest_;  // of the picture before
     ThreadPool pool_;
 };
 
