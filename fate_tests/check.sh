@@ -160,6 +160,7 @@ beside interop-x264 fate_tests/interop/x264.sh ${MEDIA:+"$MEDIA"}
 beside interop-mjpeg fate_tests/interop/mjpeg.sh "$FATE" ${MEDIA:+"$MEDIA"}
 beside interop-jpeg-decode fate_tests/interop/jpeg_decode.sh "$FATE" ${MEDIA:+"$MEDIA"}
 beside interop-j2k-decode fate_tests/interop/j2k_decode.sh "$FATE"
+DEVICE=emu beside interop-j2k-decode-emu fate_tests/interop/j2k_decode.sh "$FATE"
 beside interop-jpeg-frames fate_tests/interop/jpeg_frames.py "$FATE"
 step api fate_tests/interop/api.sh "$FATE"
 step api-emu fate_tests/interop/api.sh "$FATE" emu

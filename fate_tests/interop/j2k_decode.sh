@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # j2k_cuda's decoder in FFmpeg: formats without loss come back; FFmpeg's jpeg2000 gives the same of coded streams, and of a
 # lower resolution; broken files are marked, or errors.
-# Usage: j2k_decode.sh FFMPEG_BUILD   Ends in a line "N passed, N failed".
+# Usage: j2k_decode.sh FFMPEG_BUILD; DEVICE=cpu   Ends in a line "N passed, N failed".
 set -euo pipefail
 build=$(cd "$1" && pwd)
 work=$(mktemp -d)
@@ -11,7 +11,8 @@ trap 'rm -rf "$work"' EXIT
 ffmpeg() { "$build/ffmpeg" -nostdin -y -v error "$@"; }
 # sum_of OPTION...: the checksum of a frame
 sum_of() { ffmpeg "$@" -f framemd5 - | grep '^0' || true; }
-decode=(-c:v j2k_cuda -device cpu)
+device=${DEVICE:-cpu}
+decode=(-c:v j2k_cuda -device "$device")
 
 for format in gray gray10 gray12 gray16 ya8 ya16 gbrp gbrp10 gbrp12 gbrap yuv420p yuv422p yuv444p yuva420p yuva444p yuv420p10 yuv422p10 \
     yuv444p12; do
