@@ -4,6 +4,7 @@
 # as gpu-bundle says; all others are in the bundle.
 # Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
 # Environment: JOBS tests at a time; GPUS=N: in turn on the first N GPUs; FUZZ=20 rounds; LIMIT=900 seconds of a check program; SOAK=20000 frames; PROCESSES=8 that share the GPU for as many again; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer;
+# CHECKS=regular expression: of pictures and sanitizer those whose names match;
 # PARTS="fate programs pictures sanitizer soak": these alone, added to the record that is there if it is of the same sources.
 # Writes gpu-record.txt, to be committed as fate_tests/gpu-record.txt, and logs/. Ends in a line "N passed, N failed".
 set -euo pipefail
@@ -45,6 +46,7 @@ beside() {
 # check NAME COMMAND...: one test. Results, in order, are settle's.
 checks=()
 check() {
+    [[ $1 =~ ${CHECKS:-.} ]] || return 0
     checks+=("$1")
     beside "$@"
 }
