@@ -391,10 +391,11 @@ class Bench {
             config.j2k.frame_bytes = o_.frame_bytes.empty() ? static_cast<int>(c.target_bytes()) : o_.frame_bytes[0];
         const Frames frames(pictures, c.format, o_.frames, config.device_frames ? device_ : nullptr);
         std::vector<int> qualities = o_.qualities;
-        if (qualities.empty()) qualities = {quality_of(config)};
+        if (qualities.empty()) qualities = {c.is_j2k() ? -1 : quality_of(config)};
         for (const int quality : qualities) {
             quality_of(config) = quality;
-            std::printf("\n%s, quality %d: %s\n", c.name, quality, c.text().c_str());
+            std::printf("\n%s%s: %s\n", c.name, quality < 0 ? "" : format_string(", quality %d", quality).c_str(),
+                        c.text().c_str());
             json_.open('{');
             json_.put("case", c.name);
             json_.put("picture", name_of(pictures));

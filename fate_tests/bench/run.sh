@@ -6,7 +6,8 @@
 #   rates   single frame and many, with nvJPEG2000, equal bytes and PSNR, for each picture
 #   mjpeg   mjpeg_cuda, single frame and many, with nvJPEG, bytes and PSNR; all pictures in one rotation
 #   decode  JPEG decoding, one picture and many, with nvJPEG and libjpeg-turbo; then in ffmpeg, with FFmpeg's decoder
-#   decode_sweep  the same at qualities 50 to 98 and at sizes from 64x64 to 16384x16384
+#   decode_j2k  JPEG 2000 decoding, one picture and many, with nvJPEG2000; with MQ and HT blocks
+#   decode_sweep  the same of JPEG at qualities 50 to 98 and at sizes from 64x64 to 16384x16384
 #   bypass  the cases of rates without and with the arithmetic coding bypass; all pictures in one rotation, none shifted
 #   targets frames of a target size, those of bypass, by METHODS ("psp pcrd"), likewise; the pictures of bypass, after it
 #   ht      as rates, with the HT block coder, and nvJPEG2000's
@@ -95,6 +96,11 @@ decode() {
     rm -f "$out/decode.jsonl"
     ROWS=$out/decode.jsonl DEVICE=$device "$scripts/decode_rate.sh" "$bin/ffmpeg" "${first[0]}"
 }
+decode_j2k() {
+    local cases=4k-lossless,4k-lossy,hd-lossless,hd-lossy,cinema2k
+    bench -decode -rotation -case "$cases" -o "$out/decode-j2k.json" "${pictures[@]}"
+    bench -decode -rotation -case 4k-lossless,4k-lossy -style ht -o "$out/decode-j2k-ht.json" "${pictures[@]}"
+}
 decode_sweep() {
     bench -decode -rotation -case mjpeg-4k-420 -quality 50,70,80,90,95,98 -peers nvjpeg,hardware -depths 8 -sessions 4,8 \
         -o "$out/decode-qualities.json" "${pictures[@]}"
@@ -150,12 +156,12 @@ cpu() { cpu_peers j2k; }
 cpu_ht() { cpu_peers ht; }
 cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates bypass targets ht ht_targets mjpeg decode decode_sweep formats sweep ht_sweep memory chain h264 h264_effort_0 cpu cpu_ht cpu_mjpeg
+[ $# -gt 0 ] || set -- rates bypass targets ht ht_targets mjpeg decode decode_j2k decode_sweep formats sweep ht_sweep memory chain h264 h264_effort_0 cpu cpu_ht cpu_mjpeg
 command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | bypass | targets | ht | ht_targets | mjpeg | decode | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | papers | chain | h264 | h264_effort_0 | cpu | cpu_ht | cpu_mjpeg) ;;
+    rates | bypass | targets | ht | ht_targets | mjpeg | decode | decode_j2k | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | papers | chain | h264 | h264_effort_0 | cpu | cpu_ht | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

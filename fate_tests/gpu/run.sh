@@ -83,6 +83,18 @@ decoded() { # FORMAT
     [ -n "$cpu" ] && [ "$cpu" = "$cuda" ]
 }
 
+# The same of a JPEG 2000 picture.
+decoded_j2k() { # FORMAT OPTIONS
+    local cpu cuda
+    # shellcheck disable=SC2046,SC2086 # words
+    bin/ffmpeg -v error -nostdin -y $(picture 1280x720 4 "$1" 20) -c:v j2k_cuda -device cpu $2 "logs/j2k-$1.nut"
+    cpu=$(bin/ffmpeg -v error -nostdin -c:v j2k_cuda -device cpu -i "logs/j2k-$1.nut" -f md5 -)
+    cuda=$(bin/ffmpeg -v error -nostdin -hwaccel cuda -hwaccel_output_format cuda -c:v j2k_cuda -device "$device" \
+        -i "logs/j2k-$1.nut" -vf "hwdownload,format=$1" -f md5 -)
+    echo "cpu $cpu cuda $cuda"
+    [ -n "$cpu" ] && [ "$cpu" = "$cuda" ]
+}
+
 # ---- What ran where
 name=$(./ffmpeg -v info -nostdin -f lavfi -i testsrc2=s=64x64 -frames:v 1 -c:v j2k_cuda -format j2k -device "$device" -f null - 2>&1 |
     sed -n 's/^\[j2k_cuda @ [^]]*\] *\(cuda:[^:]*\):.*/\1/p' | head -n 1 || true)
@@ -240,12 +252,14 @@ if part pictures; then
     check chain-nvdec-scale-h264-gop chain h264_cavlc_cuda "-g 250 -crf 26"
     settle
 
-    # ---- JPEG pictures that are decoded into the GPU's memory have the CPU's samples
+    # ---- Pictures that are decoded into the GPU's memory have the CPU's samples
     decode_chain() { # ENCODER
         bin/ffmpeg -v error -nostdin "${into_gpu[@]}" -i logs/yuvj420p.nut -vf scale_cuda=640:360 -c:v "$1" -f null -
     }
     check decode-yuvj420p decoded yuvj420p
     check decode-yuvj444p decoded yuvj444p
+    check decode-j2k-yuv420p decoded_j2k yuv420p ""
+    check decode-j2k-yuv444p decoded_j2k yuv444p "-pred dwt53 -cblk_style ht"
     settle
     check chain-decode-scale decode_chain j2k_cuda
     check chain-decode-scale-mjpeg decode_chain mjpeg_cuda
