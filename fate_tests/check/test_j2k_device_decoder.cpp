@@ -85,6 +85,7 @@ class DecoderOf {
         for (size_t i = 0; i < packets.size(); i++) {
             if (in_flight_ == depth_) receive();
             submit(packets[i], outcomes[i]);
+            if (i % 3 == 0 && in_flight_) receive_if_done();
         }
         cudaenc_decoder_flush(decoder_);
         while (in_flight_) receive();
@@ -112,11 +113,14 @@ class DecoderOf {
         else
             o.said = said_;
     }
-    void receive() {
+    void receive() { receive(cudaenc_decoder_wait); }
+    void receive_if_done() { receive(cudaenc_decoder_poll); }
+    void receive(int (*call)(CudaencDecoder *, CudaencDecodedPicture *)) {
         CudaencDecodedPicture decoded{};
         decoded.struct_size = sizeof decoded;
         said_.clear();
-        const int code = cudaenc_decoder_receive(decoder_, &decoded);
+        const int code = call(decoder_, &decoded);
+        if (code == CUDAENC_AGAIN) return;
         in_flight_--;
         auto &o = *static_cast<Outcome *>(decoded.opaque);
         o.code = code, o.corrupt = decoded.corrupt, o.said = said_;
