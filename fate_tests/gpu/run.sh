@@ -265,8 +265,8 @@ if part pictures; then
     check chain-decode-scale-mjpeg decode_chain mjpeg_cuda
     settle
 
-    # ---- So have JPEG 2000 pictures
-    decoded_j2k() { # FORMAT ENCODER_OPTIONS
+    # ---- So have those of JPEG 2000 in host memory
+    in_host_memory() { # FORMAT ENCODER_OPTIONS
         local name="logs/j2k-$1" cpu cuda
         # shellcheck disable=SC2046,SC2086 # words
         bin/ffmpeg -v error -nostdin -y $(picture 1280x720 4 "$1" 6) -c:v j2k_cuda -device cpu $2 "$name.nut"
@@ -275,11 +275,11 @@ if part pictures; then
         echo "cpu $cpu cuda $cuda"
         [ -n "$cpu" ] && [ "$cpu" = "$cuda" ]
     }
-    check decode-j2k-lossless decoded_j2k rgb24 "-pred dwt53"
-    check decode-j2k-lossy decoded_j2k yuv422p10le "-cblk_style bypass"
-    check decode-j2k-tiles decoded_j2k gray16le "-tile_width 300 -tile_height 200"
-    check decode-j2k-ht decoded_j2k yuv420p "-cblk_style ht"
-    check decode-j2k-ht-lossless decoded_j2k gbrp12le "-cblk_style ht -pred dwt53"
+    check decode-j2k-lossless in_host_memory rgb24 "-pred dwt53"
+    check decode-j2k-lossy in_host_memory yuv422p10le "-cblk_style bypass"
+    check decode-j2k-tiles in_host_memory gray16le "-tile_width 300 -tile_height 200"
+    check decode-j2k-ht in_host_memory yuv420p "-cblk_style ht"
+    check decode-j2k-ht-lossless in_host_memory gbrp12le "-cblk_style ht -pred dwt53"
     settle
 
     # ---- One of several processes on the GPU is killed; the others' packets are as ever
