@@ -12,7 +12,7 @@ namespace cudaenc::h264 {
 // What a picture shares with the one before, both as sources at half of their width and height: sums over 8x8 blocks,
 // one a macroblock.
 struct SceneCosts {
-    uint64_t inter = 0, intra = 0;
+    uint64_t inter, intra;
     // inter: the sum of absolute differences by the block's vector of MotionSearch, level 1, without bits of the
     // vector. vertical, horizontal, dc: the same of predictions from the samples around the block (8.3.3), from the
     // source; those beyond the picture's edges repeat them.

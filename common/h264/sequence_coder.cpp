@@ -40,7 +40,7 @@ SceneCosts SequenceCoder::scene_costs(int qp, ThreadPool &pool) {
                              sad_8x8(block, {dc, 0}));
         }
     });
-    SceneCosts costs;
+    SceneCosts costs{};
     for (const SceneCosts &row : of_rows) costs.inter += row.inter, costs.intra += row.intra;
     return costs;
 }

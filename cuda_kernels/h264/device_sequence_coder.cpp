@@ -89,7 +89,7 @@ void DeviceSequenceCoder::search(Device::Stream stream, const Picture &picture) 
 }
 
 SceneCosts DeviceSequenceCoder::scene_costs(const SequenceBuffers &buffers) const {
-    SceneCosts sum;
+    SceneCosts sum{};
     for (int y = 0; y < rows_; y++) {
         const SceneCosts &row = buffers.costs->data()[y];
         sum.inter += row.inter, sum.intra += row.intra;

@@ -124,7 +124,7 @@ START_TEST(gop) {
     g.forget();
     EXPECT(code(still) && !code(still), "behind a picture that failed");
     EXPECT(!Gop(10, 3, 0, 100).looks_for_cuts());
-    SceneCosts sum;
+    SceneCosts sum{};
     sum.add(50, 40, 30, 60);
     sum.add(20, 40, 30, 60);
     EXPECT(sum.inter == 50 && sum.intra == 60, "%d, %d", static_cast<int>(sum.inter), static_cast<int>(sum.intra));
