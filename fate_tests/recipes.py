@@ -327,6 +327,17 @@ def check_thumbnails():
     expect(struct.unpack(">II", thumbnail[16:24]) == (40, 23), "an eighth of 320x180")
 
 
+def check_delivery():
+    """Packets of P pictures leave in the order of frames, with key frames where they were asked for."""
+    for name, keys in ("small.mp4", [0]), ("fragments.mp4", [0]), ("live.ts", [0, 12]):
+        told = run(f"ffprobe -v error -show_entries packet=pts,dts,flags -of csv=p=0 {name}").stdout.split()
+        packets = [line.split(",")[:3] for line in told]
+        expect(len(packets) == 24 and all(pts == dts for pts, dts, _ in packets), f"{name}: {told}")
+        expect([i for i, (_, _, flags) in enumerate(packets) if "K" in flags] == keys, f"key frames of {name}: {told}")
+    sizes = run("ffmpeg -v error -i in.mkv -pix_fmt yuv420p -c:v h264_cavlc_cuda -device cpu -crf 26 intra.mp4; stat -c %s small.mp4 intra.mp4").stdout.split()
+    expect(int(sizes[0]) < int(sizes[1]), f"P pictures take fewer bytes: {sizes}")
+
+
 def check_segments():
     """A segment whose job was killed is encoded again, and the others are not."""
     kept = (WORK / "frames" / "00000000.j2c").stat().st_mtime_ns
@@ -401,6 +412,7 @@ check_imf()
 check_htj2k()
 check_dicom()
 check_thumbnails()
+check_delivery()
 check_segments()
 check_cut_clips()
 check_varying_rates()
