@@ -314,6 +314,10 @@ if part sanitizer; then
     if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x16 -frames:v 1 -c:v j2k_cuda -device "$device" -f null - \
         >logs/sanitizer.log 2>&1; then
         [ -f logs/yuvj420p.nut ] || decoded yuvj420p >logs/decoded.log # the input of a test
+        for style in 0 ht; do
+            # shellcheck disable=SC2046 # words
+            bin/ffmpeg -v error -nostdin -y $(picture 130x70 4 yuv420p 2) -c:v j2k_cuda -device cpu -cblk_style $style logs/j2k-$style.nut
+        done
         for tool in memcheck racecheck; do
             check $tool-lossy sanitize $tool "$(picture 79x61 4 rgb24 2)" ""
             check $tool-lossless sanitize $tool "$(picture 130x70 4 yuv420p10le 2)" "-pred dwt53"
@@ -344,6 +348,10 @@ if part sanitizer; then
             CK_RUN_CASE="stays on the device" check $tool-mjpeg-decode "$sanitizer" --tool "$tool" --error-exitcode 9 check/test_mjpeg_decoder "$device"
             check $tool-mjpeg-decode-cuda "$sanitizer" --tool "$tool" --error-exitcode 9 bin/ffmpeg -v error -nostdin "${into_gpu[@]}" \
                 -i logs/yuvj420p.nut -frames:v 3 -f null -
+            for style in 0 ht; do
+                check $tool-j2k-decode-$style "$sanitizer" --tool "$tool" --error-exitcode 9 bin/ffmpeg -v error -nostdin \
+                    -c:v j2k_cuda -device "$device" -i logs/j2k-$style.nut -f null -
+            done
             for stage in deblock search refine inter_kernels intra_macroblocks finish; do
                 CK_FORK=no check $tool-h264-$stage "$sanitizer" --tool "$tool" --error-exitcode 9 "check/test_h264_$stage" "$device"
             done
