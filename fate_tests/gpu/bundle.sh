@@ -36,7 +36,7 @@ for test in "${tests[@]}"; do cp "fate_tests/ref/fate/${test#fate-}" "$bundle/te
 grep -o 'tests/data/[A-Za-z0-9_.-]*' "$bundle/fate-commands" | sort -u | while read -r file; do
     cp "$fate/$file" "$bundle/tests/data/"
 done
-tar -C "$bundle/tests" -czf "$bundle/tests/data.tar.gz" --remove-files data # raw video; run.sh takes it out
+tar -C "$bundle/tests" -c --remove-files data ref | xz -9e -T0 >"$bundle/tests/fate.tar.xz" # raw video, references; run.sh takes them out
 
 fate_tests/gpu/trees.sh >"$bundle/trees"
 

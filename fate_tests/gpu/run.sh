@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing. Needs NVIDIA's driver and a C library as late
+# The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing. Needs NVIDIA's driver, xz and a C library as late
 # as gpu-bundle says; all others are in the bundle.
 # Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
 # Environment: JOBS tests at a time; GPUS=N: in turn on the first N GPUs; FUZZ=20 rounds; LIMIT=900 seconds of a check program; SOAK=20000 frames; PROCESSES=8 that share the GPU for as many again; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer;
@@ -13,9 +13,9 @@ device=${1:-cuda}
 jobs=${JOBS:-$(nproc)}
 record=gpu-record.txt
 parts=${PARTS:-fate programs pictures sanitizer soak}
-rm -rf logs tests/data
+rm -rf logs tests/data tests/ref
 mkdir -p logs
-tar -C tests -xzf tests/data.tar.gz # raw video
+xz -dc tests/fate.tar.xz | tar -C tests -x # raw video, references
 export LD_LIBRARY_PATH=$PWD/emu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # FATE's ffmpeg looks where it was built
 
 part() { [[ " $parts " = *" $1 "* ]]; }
