@@ -86,17 +86,26 @@ static_assert(std::ranges::all_of(encoders,
 // ---- Decoders
 
 mjpeg::DecoderOptions mjpeg_options(const CudaencDecoderConfig &c) {
+    check_range("lowres", c.lowres, 0, 3);
+    if (c.layers) refuse(format_string("layers %d is not allowed: JPEG has none", c.layers));
+    if (c.region && *c.region)
+        refuse(format_string("region '%s' is not allowed: of JPEG whole pictures are decoded", c.region));
     return {.lowres = c.lowres, .max_pixels = c.max_pixels, .usual_format = c.usual_format != 0};
 }
 
 j2k::DecoderOptions j2k_options(const CudaencDecoderConfig &c) {
-    return {.lowres = c.lowres, .max_pixels = c.max_pixels, .usual_format = c.usual_format != 0};
+    return {.lowres = c.lowres,
+            .layers = c.layers,
+            .region = j2k::parse_region(c.region),
+            .max_pixels = c.max_pixels,
+            .usual_format = c.usual_format != 0};
 }
 
 const DecoderCodec decoders[] = {
     {.codec = CUDAENC_CODEC_J2K,
      .options = kDecoderOptions,
      .few_threads = false,
+     .check = [](const CudaencDecoderConfig &c) { j2k_options(c); },
      .read_header = [](std::span<const uint8_t> packet,
                        const CudaencDecoderConfig &c) { return j2k::read_header(packet, j2k_options(c)); },
      .picture_size = j2k::picture_size,
@@ -109,6 +118,7 @@ const DecoderCodec decoders[] = {
     {.codec = CUDAENC_CODEC_MJPEG,
      .options = kDecoderOptions,
      .few_threads = true,
+     .check = [](const CudaencDecoderConfig &c) { mjpeg_options(c); },
      .read_header = [](std::span<const uint8_t> packet,
                        const CudaencDecoderConfig &c) { return mjpeg::read_header(packet, mjpeg_options(c)); },
      .picture_size = mjpeg::picture_size,

@@ -52,6 +52,8 @@ struct DecoderCodec {
     CudaencCodec codec;
     const OptionTable<CudaencDecoderConfig> &options;
     bool few_threads;
+    // Throws Error for options that are not allowed.
+    void (*check)(const CudaencDecoderConfig &config);
     // Throws Error for what is no picture of this codec, or not supported.
     std::unique_ptr<PictureHeader> (*read_header)(std::span<const uint8_t> packet, const CudaencDecoderConfig &config);
     // Bytes up to the end of the first picture; 0: the packet begins with no picture of this codec.

@@ -597,12 +597,16 @@ typedef struct CudaencDecoderConfig {
                            thread; 1..64, default 0 */
     int threads;        /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
     int stage_times;    /**< Measure every stage, see cudaenc_decoder_stage_times(); 0 or 1, default 0 */
-    int lowres;         /**< Pictures are 1/2^lowres as large; 0..3, default 0 */
+    int lowres;         /**< Pictures are 1/2^lowres as large; of JPEG at most 3, of JPEG 2000 the levels of the stream;
+                           0..32, default 0 */
     int64_t max_pixels; /**< Larger pictures are refused; 1..4294836225, default 4294836225 */
     CudaencLog log;     /**< may be NULL */
     void *log_opaque;
-    int usual_format; /**< Planes have a usual format: components are scaled up to it, and inks become light; 0 or 1,
-                         default 0 */
+    int usual_format;   /**< Planes have a usual format: components are scaled up to it, and inks become light; 0 or 1,
+                           default 0 */
+    int layers;         /**< Of JPEG 2000: quality layers that are decoded; 0: all; 1..65535, default 0 */
+    const char *region; /**< Of JPEG 2000: the part X,Y,WIDTH,HEIGHT that is decoded, in samples before lowres; not set:
+                           all */
 } CudaencDecoderConfig;
 /** As cudaenc_config_init(). */
 int cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec);
@@ -613,10 +617,10 @@ static inline int cudaenc_decoder_defaults(CudaencDecoderConfig *config, Cudaenc
 /** What the headers of a packet say. */
 typedef struct CudaencPictureInfo {
     size_t struct_size CUDAENC_SIZE_OF(CudaencPictureInfo);
-    int width, height;                        /**< as they are coded, before lowres */
-    CudaencFormat format;                     /**< of the planes: one a component; samples in the highest bits of a
-                                                 byte, or of two where they have more than 8; of JPEG 2000 with 9, 10,
-                                                 12 or 14 bits in the lowest. XYZ of usual_format is packed */
+    int width, height;    /**< as they are coded, before lowres; of the whole picture, also of a region */
+    CudaencFormat format; /**< of the planes: one a component; samples in the highest bits of a
+                             byte, or of two where they have more than 8; of JPEG 2000 with 9, 10,
+                             12 or 14 bits in the lowest. XYZ of usual_format is packed */
     int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
     int orientation;                          /**< of EXIF, 1 to 8; 1: as it is */
     const uint8_t *exif;                      /**< a TIFF structure, within the packet; NULL: none */

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct CudaencDecoder {
     SessionLog log;
     const DecoderCodec *codec;
     CudaencDecoderConfig config;
+    std::string region;                  // of config
     std::array<KnownHeader, 2> headers;  // the fields of a frame; the last one is the newest
     Ring<Decoder> ring;
     bool warned = false;  // of a fallback
@@ -114,6 +116,8 @@ int cudaenc_decoder_open(CudaencDecoder **out, const CudaencDecoderConfig *confi
         if (!decoder.codec) refuse(format_string("codec %d is not decoded", number_of(decoder.config.codec)));
         check_options(decoder.codec->options, decoder.config);
         check_range("device_frames", decoder.config.device_frames, 0, 1);
+        decoder.codec->check(decoder.config);
+        if (decoder.config.region) decoder.config.region = (decoder.region = decoder.config.region).c_str();
         decoder.ring = make_ring(decoder);
         decoder.config.device = nullptr;  // the caller's
     });

@@ -25,10 +25,13 @@ static constexpr Option<CudaencDecoderConfig> decoder_rows[] = {
      CUDAENC_MAX_ASYNC_DEPTH},
     {OPTION(threads), "Threads of the CPU; 0: one per core", 0, 1, 1024},
     {OPTION(stage_times), "Measure every stage, see cudaenc_decoder_stage_times()", 0, 0, 1},
-    {OPTION(lowres), "Pictures are 1/2^lowres as large", 0, 0, 3},
+    {OPTION(lowres), "Pictures are 1/2^lowres as large; of JPEG at most 3, of JPEG 2000 the levels of the stream", 0, 0,
+     32},
     {OPTION(max_pixels), "Larger pictures are refused", 4294836225, 1, 4294836225},
     {OPTION(usual_format), "Planes have a usual format: components are scaled up to it, and inks become light", 0, 0,
      1},
+    {OPTION(layers), "Of JPEG 2000: quality layers that are decoded; 0: all", 0, 1, 65535},
+    {OPTION(region), "Of JPEG 2000: the part X,Y,WIDTH,HEIGHT that is decoded, in samples before lowres; not set: all"},
 };
 const OptionTable<CudaencDecoderConfig> kDecoderOptions = decoder_rows;
 

@@ -2,6 +2,7 @@
 #include "decoder_params.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 
 #include "../error.h"
@@ -71,10 +72,12 @@ void check_counts(const Description &d, size_t bytes) {
                                   packets, block_layers, bytes));
 }
 
-void check_pixels(const Description &d, const DecoderOptions &options) {
-    if (int64_t{d.width} * d.height > options.max_pixels)
-        throw Error(CUDAENC_ERR_INVALID, format_string("JPEG 2000: %dx%d is not allowed: max_pixels is %lld", d.width,
-                                                       d.height, static_cast<long long>(options.max_pixels)));
+void check_pixels(const Area &area, const DecoderOptions &options) {
+    const int64_t width = area.x1 - area.x0, height = area.y1 - area.y0;
+    if (width * height > options.max_pixels)
+        throw Error(CUDAENC_ERR_INVALID, format_string("JPEG 2000: %lldx%lld is not allowed: max_pixels is %lld",
+                                                       static_cast<long long>(width), static_cast<long long>(height),
+                                                       static_cast<long long>(options.max_pixels)));
 }
 
 void check_coding(const TileCoding &coding, size_t components, const DecoderOptions &options) {
@@ -171,7 +174,7 @@ void check_usual(const CudaencFormat &f) {
 }
 
 CudaencFormat make_format(const Description &d, const Jp2File &file, const std::array<uint8_t, kMaxComponents> &places,
-                          const DecoderOptions &options) {
+                          const DecoderOptions &options, const Area &area) {
     CudaencFormat f{};
     f.color_model = color_model_of(d, file);
     const auto by_dx = [](const Component &a, const Component &b) { return a.dx < b.dx; };
@@ -200,7 +203,7 @@ CudaencFormat make_format(const Description &d, const Jp2File &file, const std::
                                   .depth = from.depth,
                                   .log2_subsample_x = log2_subsample(from.dx, dx),
                                   .log2_subsample_y = log2_subsample(from.dy, dy)};
-        const Extent e = component_extent(d, c, options.lowres);
+        const Extent e = component_extent(from, area, options.lowres);
         if (from.dx == dx) f.width = std::max(f.width, e.width());
         if (from.dy == dy) f.height = std::max(f.height, e.height());
     }
@@ -222,8 +225,12 @@ CudaencFormat make_format(const Description &d, const Jp2File &file, const std::
         }
     }
     for (size_t c = 0; c < d.components.size(); c++) {
-        const Extent e = component_extent(d, c, options.lowres);
+        const Extent e = component_extent(d.components[c], area, options.lowres);
         const CudaencComponent &k = f.component[places[c]];
+        if (options.region.x % (1 << k.log2_subsample_x) || options.region.y % (1 << k.log2_subsample_y))
+            unsupported(format_string("a region from %d, %d on where component %zu has every %d. column, every %d. row",
+                                      options.region.x, options.region.y, c, 1 << k.log2_subsample_x,
+                                      1 << k.log2_subsample_y));
         if (e.width() != ceil_shift(f.width, k.log2_subsample_x) ||
             e.height() != ceil_shift(f.height, k.log2_subsample_y))
             unsupported(format_string("component %zu of %d x %d samples in a picture of %d x %d", c, e.width(),
@@ -237,16 +244,22 @@ CudaencFormat make_format(const Description &d, const Jp2File &file, const std::
 
 }  // namespace
 
-Extent component_extent(const Description &d, size_t component, int lowres) {
-    const Component &k = d.components[component];
-    const auto at = [lowres](int64_t x, int step) {
-        return ceil_shift(static_cast<int32_t>(ceil_div(x, step)), lowres);
-    };
-    return {at(d.x0, k.dx), at(d.y0, k.dy), at(int64_t{d.x0} + d.width, k.dx), at(int64_t{d.y0} + d.height, k.dy)};
+Region parse_region(const char *text) {
+    Region r;
+    if (!text || !*text) return r;
+    int used = 0;
+    if (std::sscanf(text, "%d,%d,%d,%d%n", &r.x, &r.y, &r.width, &r.height, &used) != 4 || text[used] || r.x < 0 ||
+        r.y < 0 || r.width < 1 || r.height < 1)
+        refuse(format_string("region '%s' is not allowed: it is X,Y,WIDTH,HEIGHT", text));
+    return r;
+}
+
+WantedPackets wanted_packets(const DecoderOptions &options) {
+    return {.lowres = options.lowres, .layers = options.layers ? static_cast<uint32_t>(options.layers) : ~0u};
 }
 
 void check_codestream(const Description &d, size_t bytes, const DecoderOptions &options) {
-    check_pixels(d, options);
+    check_pixels(area_of(d, options.region), options);
     for (const Component &k : d.components)
         if (k.depth > 16) unsupported(format_string("a component of %d bits", k.depth));
     check_coding(d, d.components.size(), options);
@@ -256,7 +269,7 @@ void check_codestream(const Description &d, size_t bytes, const DecoderOptions &
 
 Geometry make_decoder_geometry(const Description &d, size_t bytes, const DecoderOptions &options) {
     check_codestream(d, bytes, options);
-    return make_geometry(d);
+    return make_geometry(d, tiles_of(d, area_of(d, options.region)));
 }
 
 ChannelLayout channel_layout(const CudaencFormat &format, const Channel &channel, uint8_t *plane, int64_t stride,
@@ -281,17 +294,18 @@ std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, cons
     const Jp2File file = read_jp2(packet);
     if (file.codestream.empty()) throw Error(CUDAENC_ERR_INVALID, "JPEG 2000: this is neither a codestream nor a file");
     const Description coded = read_headers(file.codestream);
-    check_pixels(coded, options);
+    const Area area = area_of(coded, options.region);
+    check_pixels(area, options);
     auto header = std::make_unique<Header>();
     // What follows may be of another picture with the same headers.
     header->size = static_cast<size_t>(file.codestream.data() - packet.data()) + coded.coded_tile_parts.front().begin;
     const Description d = map_channels(coded, file, header->channels);
     const std::array<uint8_t, kMaxComponents> places = places_of(file, d.components.size());
     CudaencPictureInfo &info = header->info;
-    info.format = make_format(d, file, places, options);
+    info.format = make_format(d, file, places, options, area);
     DecoderOptions whole = options;
-    whole.lowres = 0;
-    const CudaencFormat before = make_format(d, file, places, whole);
+    whole.lowres = 0, whole.region = {};
+    const CudaencFormat before = make_format(d, file, places, whole, area_of(coded, {}));
     info.width = before.width, info.height = before.height;
     info.sample_aspect_num = 0, info.sample_aspect_den = 1;
     info.orientation = 1;

@@ -11,25 +11,31 @@
 #include "../pipeline.h"
 #include "codestream/description.h"
 #include "codestream/geometry.h"
+#include "codestream/region.h"
 #include "transform/store.h"
 
 namespace cudaenc::j2k {
 
 struct DecoderOptions {
     int lowres = 0;             // resolutions to leave out
-    int64_t max_pixels = 0;     // of a picture, before that
+    int layers = 0;             // of quality, that are decoded; 0: all
+    Region region = {};         // that is decoded
+    int64_t max_pixels = 0;     // of the region, before resolutions are left out
     bool usual_format = false;  // as FFmpeg has it: signed samples get the level shift that others have
 };
 
-// The geometry of a codestream. Throws Error, CUDAENC_ERR_INVALID, where it has more tiles, packets or code-blocks than
-// the bytes can be of, or more pixels than options allow; CUDAENC_ERR_UNSUPPORTED where a tile has fewer levels than
-// are to be left out, or more bit-planes than a coefficient.
+// X,Y,WIDTH,HEIGHT; NULL or empty: all. Throws Error(CUDAENC_ERR_INVALID).
+Region parse_region(const char *text);
+
+WantedPackets wanted_packets(const DecoderOptions &options);
+
+// The geometry of a codestream, of the tiles that options ask for. Throws Error, CUDAENC_ERR_INVALID, where it has more
+// tiles, packets or code-blocks than the bytes can be of, or more pixels than options allow, or where a region is not
+// within the picture; CUDAENC_ERR_UNSUPPORTED where a tile has fewer levels than are to be left out, or more bit-planes
+// than a coefficient.
 Geometry make_decoder_geometry(const Description &description, size_t bytes, const DecoderOptions &options);
 // Throws the same Error, for a codestream whose geometry is known.
 void check_codestream(const Description &description, size_t bytes, const DecoderOptions &options);
-
-// A component's samples with resolutions left out: [x0, x1) x [y0, y1).
-Extent component_extent(const Description &description, size_t component, int lowres);
 
 // A component of the format: which one of the codestream it is of, and what its samples become.
 struct Channel {

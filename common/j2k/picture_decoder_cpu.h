@@ -11,8 +11,8 @@
 
 namespace cudaenc::j2k {
 
-// Takes samples of a row of a component, from column x and row y of component_extent() on: in the range of their depth,
-// signed ones around 0.
+// Takes samples of a row of a component, from column x and row y of component_extent() of the region on: in the range
+// of their depth, signed ones around 0.
 using TakeSamples = std::function<void(size_t component, int x, int y, std::span<const int32_t> samples)>;
 
 // Decodes a codestream whose headers are read. Rows come from any thread, each sample once. Returns what is damaged:

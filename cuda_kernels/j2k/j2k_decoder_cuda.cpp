@@ -219,9 +219,13 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         const std::span<const uint8_t> codestream = read_jp2({s.picture.data, s.picture.size}).codestream;
         Description description = read_headers(codestream);
         s.tables = find_tables(description, header_of(s.picture), codestream.size());
-        std::vector<UploadedBlocks> tiles(static_cast<size_t>(description.tiles()));
-        pool_.for_each(tiles.size(), [&](size_t tile) {
-            tiles[tile] = list_blocks(codestream, description, s.tables->geometry, static_cast<uint32_t>(tile));
+        const TileRange range = tiles_of(description, area_of(description, options_.region));
+        const auto columns = static_cast<size_t>(range.x1 - range.x0), rows = static_cast<size_t>(range.y1 - range.y0);
+        std::vector<UploadedBlocks> tiles(columns * rows);
+        pool_.for_each(tiles.size(), [&](size_t i) {
+            const int tx = range.x0 + static_cast<int>(i % columns), ty = range.y0 + static_cast<int>(i / columns);
+            tiles[i] = list_blocks(codestream, description, s.tables->geometry,
+                                   static_cast<uint32_t>(ty * description.tiles_x + tx));
         });
         UploadedBlocks &b = s.blocks = std::move(tiles[0]);
         for (size_t tile = 1; tile < tiles.size(); tile++) b.append(tiles[tile]);
@@ -281,7 +285,8 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
             const uint32_t first = place;
             for (size_t i = 0; i < components.size(); i++)
                 if (components[i] == c) t->places[i] = place++;
-            outputs.push_back({component_extent(d, c, options_.lowres), first, place});
+            const Extent part = component_extent(d.components[c], area_of(d, options_.region), options_.lowres);
+            outputs.push_back({part, first, place});
         }
         t->plan = plan_inverse_transform(d, t->geometry.tile_components, options_.lowres, outputs,
                                          device_->multiprocessors());
@@ -296,7 +301,6 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         t.limits.pictures = slots();
         uint64_t decoded = 0, read = 0;
         for (size_t tile = 0; tile < static_cast<size_t>(d.tiles()); tile++) {
-            const TileCoding &coding = d.of_tile(static_cast<uint32_t>(tile));
             for (size_t c = 0; c < d.components.size(); c++) {
                 const Extent e = extent_at(g.tile_components[tile * d.components.size() + c], options_.lowres);
                 read += static_cast<uint64_t>(e.width()) * static_cast<uint64_t>(e.height());
@@ -304,9 +308,9 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
             for (uint32_t p = g.tile_parts[tile].first_packet; p < g.tile_parts[tile].last_packet; p++)
                 for (uint32_t k = g.packets[p].first_band; k < g.packets[p].last_band && !g.packets[p].layer; k++) {
                     const PrecinctBand &band = g.precinct_bands[k];
-                    if (!is_decoded(coding, band)) continue;
                     for (uint32_t i = 0; i < band.columns * band.rows; i++) {
                         const CodeBlock &b = g.blocks[band.first_block + i];
+                        if (!is_decoded(d, g, tile, band, b)) continue;
                         decoded += uint64_t{b.width} * b.height;
                         t.limits.blocks++;
                         t.limits.words = std::max(t.limits.words, decoder_words(b.width, b.height));
@@ -315,25 +319,33 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
                     }
                 }
         }
-        t.blocks_are_all = decoded == read;
+        t.blocks_are_all = decoded == read && !options_.region.width;
     }
 
-    bool is_decoded(const TileCoding &coding, const PrecinctBand &band) const {
-        return resolution_of(band.band) <= coding.of_component(band.component).levels - options_.lowres;
+    bool is_decoded(const Description &d, const Geometry &g, size_t tile, const PrecinctBand &band,
+                    const CodeBlock &block) const {
+        const int levels = d.of_tile(static_cast<uint32_t>(tile)).of_component(band.component).levels,
+                  resolution = resolution_of(band.band);
+        if (!options_.region.width) return resolution <= levels - options_.lowres;
+        const TileComponent &t = g.tile_components[tile * d.components.size() + band.component];
+        const Extent wanted =
+            component_extent(d.components[band.component], area_of(d, options_.region), options_.lowres);
+        return is_needed(block, t, levels, resolution, common_part(extent_at(t, options_.lowres), wanted),
+                         options_.lowres);
     }
 
     // ---- Blocks
 
     UploadedBlocks list_blocks(std::span<const uint8_t> codestream, const Description &d, const Geometry &g,
                                uint32_t tile) const {
-        TilePackets packets = read_packets(codestream, d, g, tile);
+        TilePackets packets = read_packets(codestream, d, g, tile, wanted_packets(options_));
         const TileCoding &coding = d.of_tile(tile);
         UploadedBlocks out;
         out.damage = std::move(packets.damage);
         for (size_t i = 0; i < packets.blocks.size(); i++) {
             const CodeBlock &b = g.blocks[packets.first_block + i];
             const PrecinctBand &band = g.precinct_bands[b.precinct_band];
-            if (!is_decoded(coding, band)) continue;
+            if (!is_decoded(d, g, tile, band, b)) continue;
             const BlockPieces &pieces = packets.blocks[i];
             const uint32_t style = coding.of_component(band.component).style;
             const auto first_segment = static_cast<uint32_t>(out.segments.size());

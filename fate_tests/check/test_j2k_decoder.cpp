@@ -28,16 +28,18 @@ struct Plane {
     std::vector<int32_t> samples;
 };
 
-std::vector<Plane> decode(ThreadPool &pool, std::span<const uint8_t> codestream, int lowres, std::string *damage) {
+std::vector<Plane> decode(ThreadPool &pool, std::span<const uint8_t> codestream, DecoderOptions options,
+                          std::string *damage) {
+    options.max_pixels = 1 << 24;
     const Description d = read_headers(codestream);
+    const Area area = area_of(d, options.region);
     std::vector<Plane> planes;
     for (size_t c = 0; c < d.components.size(); c++) {
-        const Extent e = component_extent(d, c, lowres);
+        const Extent e = component_extent(d.components[c], area, options.lowres);
         planes.push_back({e.width(), e.height(), std::vector<int32_t>(size_t{1} * e.width() * e.height(), INT32_MIN)});
     }
-    *damage = decode_codestream(
-        codestream, d, {.lowres = lowres, .max_pixels = 1 << 24, .usual_format = false}, pool,
-        [&](size_t c, int x, int y, std::span<const int32_t> samples) {
+    *damage =
+        decode_codestream(codestream, d, options, pool, [&](size_t c, int x, int y, std::span<const int32_t> samples) {
             Plane &p = planes[c];
             const size_t at = static_cast<size_t>(y) * static_cast<size_t>(p.width) + static_cast<size_t>(x);
             EXPECT(x >= 0 && x + static_cast<int>(samples.size()) <= p.width && y >= 0 && y < p.height,
@@ -77,7 +79,7 @@ START_TEST(what_the_encoder_makes_comes_back) {
              reversible ? static_cast<Content>(random.below(static_cast<uint32_t>(Content::kinds))) : Content::smooth);
         const std::vector<uint8_t> codestream = code(random, picture, repeat % 2, reversible);
         std::string damage;
-        const std::vector<Plane> planes = decode(pool, codestream, 0, &damage);
+        const std::vector<Plane> planes = decode(pool, codestream, {}, &damage);
         EXPECT(damage.empty(), "%s", damage.c_str());
         EXPECT(planes.size() == static_cast<size_t>(picture.format.components), "%zu components", planes.size());
         for (size_t c = 0; c < planes.size(); c++) {
@@ -93,6 +95,111 @@ START_TEST(what_the_encoder_makes_comes_back) {
                     EXPECT(std::abs(made - was) <= most, "repeat %d, %d x %d, component %zu, sample %d, %d: %d, not %d",
                            repeat, p.width, p.height, c, x, y, made, was);
                 }
+        }
+    }
+}
+END_TEST
+
+// A region at random, of a picture of so many columns and rows.
+Region random_region(Random &random, int columns, int rows) {
+    Region r;
+    r.x = static_cast<int>(random.below(static_cast<uint32_t>(columns)));
+    r.y = static_cast<int>(random.below(static_cast<uint32_t>(rows)));
+    r.width = 1 + static_cast<int>(random.below(static_cast<uint32_t>(columns - r.x)));
+    r.height = 1 + static_cast<int>(random.below(static_cast<uint32_t>(rows - r.y)));
+    return r;
+}
+
+// Of a codestream: a region has the samples that the whole picture has there.
+void compare_regions(Random &random, ThreadPool &pool, std::span<const uint8_t> codestream, int lowres,
+                     const char *name) {
+    std::string damage;
+    const Description d = read_headers(codestream);
+    const Area all = area_of(d, {});
+    const std::vector<Plane> whole = decode(pool, codestream, {.lowres = lowres}, &damage);
+    const auto densest = std::ranges::min(d.components, {}, [](const Component &k) { return k.dx; });
+    const auto highest = std::ranges::min(d.components, {}, [](const Component &k) { return k.dy; });
+    const int columns = component_extent(densest, all, 0).width(), rows = component_extent(highest, all, 0).height();
+    for (int repeat = 0; repeat < 4; repeat++) {
+        const Region region = random_region(random, columns, rows);
+        const std::vector<Plane> part = decode(pool, codestream, {.lowres = lowres, .region = region}, &damage);
+        for (size_t c = 0; c < part.size(); c++) {
+            const Extent from = component_extent(d.components[c], all, lowres),
+                         e = component_extent(d.components[c], area_of(d, region), lowres);
+            EXPECT(part[c].width == e.width() && part[c].height == e.height());
+            for (int y = e.y0; y < e.y1; y++)
+                for (int x = e.x0; x < e.x1; x++) {
+                    const int made = part[c].samples[static_cast<size_t>((y - e.y0) * e.width() + x - e.x0)],
+                              was = whole[c].samples[static_cast<size_t>((y - from.y0) * from.width() + x - from.x0)];
+                    EXPECT(made == was, "%s, lowres %d, region %d,%d,%d,%d: component %zu, sample %d, %d: %d, not %d",
+                           name, lowres, region.x, region.y, region.width, region.height, c, x, y, made, was);
+                }
+        }
+    }
+}
+
+// What a call throws.
+template <class F>
+std::string said(F call) {
+    try {
+        call();
+    } catch (const Error &e) {
+        return e.what();
+    }
+    return "nothing";
+}
+
+START_TEST(regions_are_parts_of_the_picture) {
+    Random random(static_cast<uint64_t>(_i) + 200);
+    ThreadPool pool(2);
+    for (int repeat = 0; repeat < 20; repeat++) {
+        Picture picture = make_picture(random, random_format(random, repeat % 5 ? 90 : 400));
+        fill(random, picture, Content::noise);
+        const std::vector<uint8_t> codestream = code(random, picture, repeat % 2, repeat % 4 < 2);
+        const int levels = read_headers(codestream).levels;
+        compare_regions(random, pool, codestream, levels ? static_cast<int>(random.below(2)) : 0, "of the encoder");
+    }
+    Picture picture = make_picture(random, make_format(50, 40, 1, 8, false, CUDAENC_COLOR_GRAY));
+    fill(random, picture, Content::noise);
+    const Description d = read_headers(code(random, picture, false, true));
+    for (const Region &beyond : {Region{0, 0, 51, 40}, Region{49, 0, 2, 1}, Region{0, 40, 1, 1}, Region{0, 1, 1, 40}})
+        EXPECT(said([&] { area_of(d, beyond); }).ends_with("it lies within the picture of 50x40"));
+    for (const char *text : {"1,2,3", "0,0,0,1", "-1,0,1,1", "0,0,1,1,1", "0,0,9999999999,1x"})
+        EXPECT(said([&] { parse_region(text); }).ends_with("it is X,Y,WIDTH,HEIGHT"), "'%s'", text);
+}
+END_TEST
+
+// Fewer layers are what a codestream has that ends before the others.
+START_TEST(fewer_layers) {
+    Random random(static_cast<uint64_t>(_i) + 300);
+    ThreadPool pool(2);
+    for (int repeat = 0; repeat < 6; repeat++) {
+        Picture picture = make_picture(random, make_format(93, 61, 3, 8, false, CUDAENC_COLOR_RGB));
+        fill(random, picture, Content::smooth);
+        Log log;
+        CudaencConfig config = make_config(picture.format, "cpu", &log);
+        cudaenc_j2k_defaults(&config.j2k);
+        config.j2k.format = CUDAENC_J2K_CODESTREAM, config.j2k.layers = 5, config.j2k.sop = 1;
+        config.j2k.pred = repeat % 2 ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
+        config.j2k.cblk_style = repeat / 2 == 1 ? CUDAENC_J2K_TERMALL : repeat / 2 == 2 ? CUDAENC_J2K_HT : 0;
+        const std::vector<uint8_t> codestream = encode(config, picture.frame());
+        std::vector<size_t> packets;  // where they begin
+        for (size_t at = 0; at + 6 <= codestream.size(); at++)
+            if (codestream[at] == 0xFF && codestream[at + 1] == 0x91) packets.push_back(at);
+        EXPECT(packets.size() % 5 == 0 && !packets.empty(), "%zu packets", packets.size());
+        std::string damage;
+        const std::vector<Plane> all = decode(pool, codestream, {}, &damage);
+        for (size_t layers = 1; layers <= 6; layers++) {
+            const std::vector<Plane> some = decode(pool, codestream, {.layers = static_cast<int>(layers)}, &damage);
+            EXPECT(damage.empty(), "%s", damage.c_str());
+            const size_t end = layers < 5 ? packets[packets.size() / 5 * layers] : codestream.size();
+            const std::vector<Plane> cut = decode(pool, std::span(codestream).first(end), {}, &damage);
+            EXPECT_EQ(damage.empty(), layers >= 5);
+            for (size_t c = 0; c < 3; c++) {
+                EXPECT(some[c].samples == cut[c].samples, "repeat %d, %zu layers", repeat, layers);
+                EXPECT(layers < 5 || some[c].samples == all[c].samples);
+            }
+            EXPECT(layers > 1 || repeat / 2 == 2 || some[0].samples != all[0].samples, "repeat %d", repeat);
         }
     }
 }
@@ -170,6 +277,61 @@ START_TEST(planes_of_the_api) {
     EXPECT(log.lines.back().find("neither a codestream nor a file") != std::string::npos, "%s",
            log.lines.back().c_str());
     cudaenc_decoder_close(decoder);
+}
+END_TEST
+
+// What a decoder does not take is said as it is opened.
+START_TEST(options_that_are_not_allowed) {
+    const struct {
+        CudaencCodec codec;
+        int lowres, layers;
+        const char *region, *says;
+    } rows[] = {{CUDAENC_CODEC_J2K, 33, 0, nullptr, "lowres 33"},
+                {CUDAENC_CODEC_J2K, 0, 65536, nullptr, "layers 65536"},
+                {CUDAENC_CODEC_J2K, 0, 0, "0,0,0,8", "region '0,0,0,8' is not allowed: it is X,Y,WIDTH,HEIGHT"},
+                {CUDAENC_CODEC_MJPEG, 4, 0, nullptr, "lowres 4"},
+                {CUDAENC_CODEC_MJPEG, 0, 1, nullptr, "layers 1 is not allowed: JPEG has none"},
+                {CUDAENC_CODEC_MJPEG, 0, 0, "0,0,8,8", "region '0,0,8,8' is not allowed"}};
+    for (const auto &row : rows) {
+        CudaencDecoderConfig config;
+        cudaenc_decoder_defaults(&config, row.codec);
+        config.device = "cpu", config.lowres = row.lowres, config.layers = row.layers, config.region = row.region;
+        CudaencDecoder *decoder = nullptr;
+        EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_ERR_INVALID);
+        EXPECT(std::string(cudaenc_last_error()).find(row.says) != std::string::npos, "%s", cudaenc_last_error());
+    }
+}
+END_TEST
+
+// More levels than a stream has are refused, as many as may be asked for.
+START_TEST(lowres_of_any_stream) {
+    Random random(3);
+    ThreadPool pool(1);
+    Picture picture = make_picture(random, make_format(50, 40, 1, 8, false, CUDAENC_COLOR_GRAY));
+    fill(random, picture, Content::noise);
+    const std::vector<uint8_t> codestream = code(random, picture, false, true);
+    for (int lowres = 6; lowres <= 32; lowres++) {
+        CudaencDecoderConfig config;
+        cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K);
+        config.device = "cpu", config.lowres = lowres;
+        CudaencDecoder *decoder = nullptr;
+        EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+        CudaencPictureInfo info{};
+        info.struct_size = sizeof info;
+        int code = cudaenc_decoder_read_header(decoder, codestream.data(), codestream.size(), &info);
+        uint8_t sample[64] = {};
+        CudaencCodedPicture coded{};
+        coded.struct_size = sizeof coded, coded.data = codestream.data(), coded.size = codestream.size();
+        coded.planes[0] = sample, coded.stride[0] = 8;
+        CudaencDecodedPicture decoded{};
+        decoded.struct_size = sizeof decoded;
+        if (code == CUDAENC_OK) code = cudaenc_decoder_submit(decoder, &coded);
+        if (code == CUDAENC_OK) code = cudaenc_decoder_wait(decoder, &decoded);
+        EXPECT_EQ(code, CUDAENC_ERR_UNSUPPORTED);
+        EXPECT(std::string(cudaenc_last_error()).find("decomposition levels") != std::string::npos, "lowres %d: %s",
+               lowres, cudaenc_last_error());
+        cudaenc_decoder_close(decoder);
+    }
 }
 END_TEST
 
@@ -254,7 +416,7 @@ START_TEST(damaged_codestreams) {
             for (uint32_t n = random.below(5); n; n--) changed[at()] = static_cast<uint8_t>(random.word());
             std::string damage;
             try {
-                decode(pool, changed, random.one_in(4) ? 1 : 0, &damage);
+                decode(pool, changed, {.lowres = random.one_in(4) ? 1 : 0}, &damage);
                 (damage.empty() ? whole : damaged)++;
             } catch (const Error &) {
                 refused++;
@@ -302,6 +464,7 @@ START_TEST(conformance) {
     const char *const folder = std::getenv("J2K_FILES");
     if (!folder) return;
     ThreadPool pool(2);
+    Random random(7);
     std::ifstream limits(std::filesystem::path(folder) / "limits.tsv");
     int rows = 0, failed = 0;
     for (std::string line; std::getline(limits, line);) {
@@ -316,7 +479,7 @@ START_TEST(conformance) {
         const Plane expected = read_pgx(std::filesystem::path(folder) / reference);
         rows++;
         try {
-            const std::vector<Plane> planes = decode(pool, codestream, lowres, &damage);
+            const std::vector<Plane> planes = decode(pool, codestream, {.lowres = lowres}, &damage);
             const Plane &p = planes.at(component);
             double most = 0, sum = 0;
             if (p.width != expected.width || p.height != expected.height)
@@ -329,6 +492,7 @@ START_TEST(conformance) {
             sum /= static_cast<double>(p.samples.size());
             const bool good = most <= peak && sum <= mean && damage.empty();
             failed += !good;
+            compare_regions(random, pool, codestream, lowres, name.c_str());
             std::printf("T.803 %s %zu %d: %s, peak %g of %g, mean square %g of %g %s\n", name.c_str(), component,
                         lowres, good ? "within" : "BEYOND", most, peak, sum, mean, damage.c_str());
         } catch (const Error &e) {
@@ -347,6 +511,10 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("j2k_decoder");
     TCase *host = add_case(suite, "host");
     tcase_add_loop_test(host, what_the_encoder_makes_comes_back, 0, 6);
+    tcase_add_loop_test(host, regions_are_parts_of_the_picture, 0, 4);
+    tcase_add_loop_test(host, fewer_layers, 0, 2);
+    tcase_add_test(host, options_that_are_not_allowed);
+    tcase_add_test(host, lowres_of_any_stream);
     tcase_add_loop_test(host, planes_of_the_api, 0, 4);
     tcase_add_test(host, palettes_and_channels);
     tcase_add_loop_test(host, damaged_codestreams, 0, 4);

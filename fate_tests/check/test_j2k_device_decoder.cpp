@@ -66,10 +66,12 @@ struct Outcome {
 
 class DecoderOf {
   public:
-    DecoderOf(const std::string &spec, int lowres, int depth) : depth_(depth) {
+    DecoderOf(const std::string &spec, int lowres, int depth, int layers = 0, const char *region = nullptr)
+        : depth_(depth) {
         CudaencDecoderConfig config;
         cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K);
         config.device = spec.c_str(), config.async_depth = depth, config.threads = 2, config.lowres = lowres;
+        config.layers = layers, config.region = region;
         config.log = [](void *opaque, CudaencLogLevel level, const char *line) {
             if (level <= CUDAENC_LOG_WARNING) *static_cast<std::string *>(opaque) = line;
         };
@@ -132,9 +134,10 @@ class DecoderOf {
 };
 
 // Returns how many came out whole, damaged, and as errors.
-std::array<int, 3> compare(const std::vector<Bytes> &packets, const std::string &spec, int lowres, int depth) {
-    const std::vector<Outcome> expected = DecoderOf("cpu", lowres, 1).decode(packets),
-                               made = DecoderOf(spec, lowres, depth).decode(packets);
+std::array<int, 3> compare(const std::vector<Bytes> &packets, const std::string &spec, int lowres, int depth,
+                           int layers = 0, const char *region = nullptr) {
+    const std::vector<Outcome> expected = DecoderOf("cpu", lowres, 1, layers, region).decode(packets),
+                               made = DecoderOf(spec, lowres, depth, layers, region).decode(packets);
     std::array<int, 3> counts{};
     for (size_t i = 0; i < packets.size(); i++) {
         const Outcome &is = made[i], &was = expected[i];
@@ -160,6 +163,24 @@ START_TEST(pictures_in_flight) {
         compare(packets, spec, 1, depth);
         compare(packets, spec, 3, depth);
     }
+}
+END_TEST
+
+// Also of pictures that are smaller than the region.
+START_TEST(regions_and_layers) {
+    const std::string &spec = device_specs[static_cast<size_t>(_i)];
+    Random random(static_cast<uint64_t>(_i) + 50);
+    std::array<int, 3> counts{};
+    for (int repeat = 0; repeat < 12; repeat++) {
+        std::vector<Bytes> packets;
+        for (int i = 0; i < 6; i++) add_packets(random, i % 3 ? 90 : 250, packets);
+        const auto number = [&](uint32_t below) { return static_cast<int>(random.below(below)); };
+        const std::string region =
+            format_string("%d,%d,%d,%d", 4 * number(12), 4 * number(12), 1 + number(40), 1 + number(40));
+        const std::array<int, 3> more = compare(packets, spec, repeat % 3, 3, number(3), region.c_str());
+        for (size_t i = 0; i < counts.size(); i++) counts[i] += more[i];
+    }
+    EXPECT(counts[0] > 20 && !counts[1], "%d whole, %d damaged, %d refused", counts[0], counts[1], counts[2]);
 }
 END_TEST
 
@@ -312,6 +333,7 @@ int main(int argc, char **argv) {
     TCase *pictures = add_case(suite, "pictures");
     const int devices = static_cast<int>(device_specs.size());
     tcase_add_loop_test(pictures, pictures_in_flight, 0, devices);
+    tcase_add_loop_test(pictures, regions_and_layers, 0, devices);
     tcase_add_loop_test(pictures, damage_is_said_alike, 0, devices);
     tcase_add_loop_test(pictures, device_frames, 0, devices);
     tcase_add_test(pictures, files);

@@ -43,15 +43,20 @@ struct Side {
 
 class Builder {
   public:
-    Builder(const Description &description, Geometry &geometry) : d_(description), g_(geometry) {}
+    Builder(const Description &description, const TileRange &tiles, Geometry &geometry)
+        : d_(description), tiles_(tiles), g_(geometry) {}
 
     void build() {
         for (int ty = 0; ty < d_.tiles_y; ty++)
             for (int tx = 0; tx < d_.tiles_x; tx++) {
                 tile_ = static_cast<uint32_t>(ty * d_.tiles_x + tx);
                 coding_ = &d_.of_tile(tile_);
-                add_tile_components(tx, ty);
-                add_packets_of_tile();
+                const bool is_wanted = tiles_.has(tx, ty);
+                add_tile_components(tx, ty, is_wanted);
+                if (is_wanted)
+                    add_packets_of_tile();
+                else
+                    g_.tile_parts.push_back({});
             }
         if (d_.tlm && g_.tile_parts.size() > size_t{kMaxTlmSegments} * kTlmTileParts)
             refuse(format_string("tlm 1: %zu tile-parts are more than TLM marker segments hold, %u",
@@ -59,7 +64,7 @@ class Builder {
     }
 
   private:
-    void add_tile_components(int tx, int ty) {  // B-7 to B-10, B-12
+    void add_tile_components(int tx, int ty, bool is_wanted) {  // B-7 to B-10, B-12
         const int64_t x0 = d_.tile_x0 + int64_t{tx} * d_.tile_width, y0 = d_.tile_y0 + int64_t{ty} * d_.tile_height;
         tile_x0_ = std::max<int64_t>(x0, d_.x0), tile_y0_ = std::max<int64_t>(y0, d_.y0);
         const int64_t x1 = std::min(x0 + d_.tile_width, int64_t{d_.x0} + d_.width),
@@ -75,6 +80,8 @@ class Builder {
                                   .samples = g_.samples,
                                   .ll_odd = g_.ll_odd,
                                   .ll_even = g_.ll_even};
+            g_.tile_components.push_back(t);
+            if (!is_wanted) continue;
             const int width = t.x1 - t.x0, height = t.y1 - t.y0;
             // Rounded up. An LL sub-band that begins at an odd coordinate has no more.
             const auto samples_at = [&](int level) {
@@ -85,7 +92,6 @@ class Builder {
             g_.ll_even += samples_at(2);
             g_.widest = std::max(g_.widest, width);
             g_.highest = std::max(g_.highest, height);
-            g_.tile_components.push_back(t);
             const ComponentCoding &coding = coding_->of_component(c);
             for (int r = 0; r <= coding.levels; r++) resolutions_[c].push_back(make_resolution(coding, t, r));
         }
@@ -272,6 +278,7 @@ class Builder {
     int resolutions(int c) const { return static_cast<int>(resolutions_[c].size()); }
 
     const Description &d_;
+    const TileRange tiles_;
     Geometry &g_;
     // Of the tile.
     uint32_t tile_ = 0, first_packet_ = 0;
@@ -285,8 +292,11 @@ class Builder {
 }  // namespace
 
 Geometry make_geometry(const Description &description) {
+    return make_geometry(description, {0, 0, description.tiles_x, description.tiles_y});
+}
+Geometry make_geometry(const Description &description, const TileRange &tiles) {
     Geometry geometry{};
-    Builder(description, geometry).build();
+    Builder(description, tiles, geometry).build();
     return geometry;
 }
 

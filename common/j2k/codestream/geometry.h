@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "description.h"
+#include "region.h"
 #include "tables.h"
 
 namespace cudaenc::j2k {
@@ -25,5 +26,7 @@ struct Geometry {
 // Throws Error(CUDAENC_ERR_MEMORY) if 32-bit indices do not suffice, Error(CUDAENC_ERR_INVALID) if marker segments do
 // not hold that many packets or tile-parts.
 Geometry make_geometry(const Description &description);
+// Of some tiles alone. The others have tile-components, without a place for samples, and no packets.
+Geometry make_geometry(const Description &description, const TileRange &tiles);
 
 }  // namespace cudaenc::j2k

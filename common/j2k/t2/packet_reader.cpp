@@ -112,8 +112,9 @@ struct Damage {
 
 class Reader {
   public:
-    Reader(std::span<const uint8_t> codestream, const Description &d, const Geometry &g, uint32_t tile)
-        : codestream_(codestream), g_(g), coding_(d.of_tile(tile)), tile_(tile) {
+    Reader(std::span<const uint8_t> codestream, const Description &d, const Geometry &g, uint32_t tile,
+           const WantedPackets &wanted)
+        : codestream_(codestream), g_(g), coding_(d.of_tile(tile)), tile_(tile), wanted_(wanted) {
         for (const CodedTilePart &part : d.coded_tile_parts)
             if (part.tile == tile) parts_.push_back(&part);
     }
@@ -138,12 +139,13 @@ class Reader {
         out_.blocks.resize(last_block - first_block);
         first_node_ = first_node;
         inclusion_.resize(last_node - first_node), zero_planes_.resize(last_node - first_node);
-        uint32_t packet = all.first_packet;
+        uint32_t packet = all.first_packet, last = all.last_packet;
+        while (last > packet && !is_wanted(g_.packets[last - 1])) last--;
         try {
             if (parts_.empty()) throw Damage{"has no tile-part"};
             begin_part();
-            for (; packet < all.last_packet && next_part(); packet++) read_packet(g_.packets[packet]);
-            if (packet < all.last_packet) throw Damage{"ends early"};
+            for (; packet < last && next_part(); packet++) read_packet(g_.packets[packet]);
+            if (packet < last) throw Damage{"ends early"};
         } catch (const Damage &damage) {
             out_.damage = format_string("JPEG 2000: tile %u, packet %u of %u: ", tile_, packet - all.first_packet,
                                         all.last_packet - all.first_packet) +
@@ -153,6 +155,11 @@ class Reader {
     }
 
   private:
+    bool is_wanted(const Packet &packet) const {
+        if (packet.layer >= wanted_.layers || packet.first_band == packet.last_band) return false;
+        const PrecinctBand &band = g_.precinct_bands[packet.first_band];
+        return resolution_of(band.band) <= coding_.of_component(band.component).levels - wanted_.lowres;
+    }
     void begin_part() {
         at_ = parts_[part_]->begin;
         header_at_ = 0;
@@ -187,7 +194,7 @@ class Reader {
         (part.has_packed_headers ? header_at_ : at_) += bytes;
         for (Added &added : added_) {
             if (added.bytes > rest().size()) throw Damage{"its bytes are cut"};
-            append(added);
+            if (packet.layer < wanted_.layers) append(added);
             at_ += added.bytes;
         }
     }
@@ -291,6 +298,7 @@ class Reader {
     const Geometry &g_;
     const TileCoding &coding_;
     const uint32_t tile_;
+    const WantedPackets wanted_;
     std::vector<const CodedTilePart *> parts_;
     size_t part_ = 0, at_ = 0, header_at_ = 0;  // at_: in the codestream; header_at_: in packed headers
     uint32_t first_node_ = 0;
@@ -319,8 +327,8 @@ bool is_ht_block(const BlockPieces &pieces, uint32_t style) {
 }
 
 TilePackets read_packets(std::span<const uint8_t> codestream, const Description &description, const Geometry &geometry,
-                         uint32_t tile) {
-    return Reader(codestream, description, geometry, tile).read();
+                         uint32_t tile, const WantedPackets &wanted) {
+    return Reader(codestream, description, geometry, tile, wanted).read();
 }
 
 }  // namespace cudaenc::j2k

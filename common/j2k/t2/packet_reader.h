@@ -51,6 +51,6 @@ struct TilePackets {
 // Reads the packets of a tile from its tile-parts. Takes memory for what its bytes have, and for the blocks that the
 // geometry has.
 TilePackets read_packets(std::span<const uint8_t> codestream, const Description &description, const Geometry &geometry,
-                         uint32_t tile);
+                         uint32_t tile, const WantedPackets &wanted = {});
 
 }  // namespace cudaenc::j2k
