@@ -151,27 +151,30 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
 {
     FFCudadecContext *s = avctx->priv_data;
     enum AVPixelFormat formats[3], *next = formats, software = software_format(&info->format);
-    const int height = info->height * s->fields;
+    const int has_region = s->region && *s->region;
+    /* FFmpeg divides them by 2^lowres, rounded up */
+    const int width  = has_region ? info->format.width << avctx->lowres : info->width;
+    const int height = (has_region ? info->format.height << avctx->lowres : info->height) * s->fields;
     int ret;
 
     if (software == AV_PIX_FMT_NONE) {
         av_log(avctx, AV_LOG_ERROR, "Pictures of these components have no pixel format\n");
         return AVERROR_PATCHWELCOME;
     }
-    if (AV_CEIL_RSHIFT(info->width, avctx->lowres) != info->format.width ||
-        AV_CEIL_RSHIFT(info->height, avctx->lowres) != info->format.height) {
+    if (AV_CEIL_RSHIFT(width, avctx->lowres) != info->format.width ||
+        AV_CEIL_RSHIFT(height / s->fields, avctx->lowres) != info->format.height) {
         av_log(avctx, AV_LOG_ERROR, "-lowres %d of a picture at an odd offset is not supported: it has %dx%d samples\n",
                avctx->lowres, info->format.width, info->format.height);
         return AVERROR_PATCHWELCOME;
     }
     if (s->fields == 2 &&
-        (avctx->lowres || info->height & ((1 << info->format.component[1].log2_subsample_y) - 1))) {
-        av_log(avctx, AV_LOG_ERROR, "Fields with -lowres, or of odd heights with half the chroma are not supported: "
+        (avctx->lowres || has_region || info->height & ((1 << info->format.component[1].log2_subsample_y) - 1))) {
+        av_log(avctx, AV_LOG_ERROR, "Fields with -lowres or -region, or of odd heights with half the chroma are not supported: "
                "-c:v %s reads them\n", avcodec_get_name(avctx->codec_id));
         return AVERROR_PATCHWELCOME;
     }
-    if (info->width != avctx->coded_width || height != avctx->coded_height) {
-        ret = ff_set_dimensions(avctx, info->width, height);
+    if (width != avctx->coded_width || height != avctx->coded_height) {
+        ret = ff_set_dimensions(avctx, width, height);
         if (ret < 0)
             return ret;
         s->software = AV_PIX_FMT_NONE;
@@ -231,6 +234,8 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
     config.async_depth   = FFMIN((s->async_depth ? s->async_depth : s->depth) * s->fields, CUDAENC_MAX_ASYNC_DEPTH);
     config.threads       = avctx->thread_count;
     config.lowres        = avctx->lowres;
+    config.layers        = s->layers;
+    config.region        = s->region;
     config.usual_format  = 1;
     config.max_pixels    = FFMIN(avctx->max_pixels, config.max_pixels);
     config.log           = ff_cudaenc_log;

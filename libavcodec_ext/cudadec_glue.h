@@ -34,6 +34,8 @@ typedef struct FFCudadecContext {
     /* options */
     char *device;
     int async_depth;
+    int layers;           /**< of JPEG 2000 */
+    char *region;         /**< the same */
 
     CudaencCodec codec;
     CudaencDecoder *decoder;

@@ -29,6 +29,10 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
 
 static const AVOption options[] = {
     CUDADEC_COMMON_OPTIONS,
+    { "layers", "Of JPEG 2000: quality layers that are decoded; 0: all",
+      offsetof(FFCudadecContext, layers), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 65535, CUDADEC_OPTION_FLAGS },
+    { "region", "Of JPEG 2000: the part X,Y,WIDTH,HEIGHT that is decoded, in samples before lowres; not set: all",
+      offsetof(FFCudadecContext, region), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, CUDADEC_OPTION_FLAGS },
     { NULL }
 };
 

@@ -33,6 +33,19 @@ for options in "-pred dwt53 -tile_width 64 -tile_height 48" "-pred dwt53 -layers
             "$(sum_of -lowres $lowres "${decode[@]}" -i "$work/b.jp2")" ] || echo "other samples than FFmpeg's")"
     done
 done
+# A region is a crop of the picture.
+for region in 0,0,202,150 40,30,64,48 100,2,1,1 2,148,200,2; do
+    IFS=, read -r x y w h <<<"$region"
+    result "region $region" "$([ "$(sum_of "${decode[@]}" -i "$work/b.jp2" -vf "crop=$w:$h:$x:$y:exact=1")" = \
+        "$(sum_of "${decode[@]}" -region $region -i "$work/b.jp2")" ] || echo "other samples than those of the crop")"
+done
+result "region 40,32,64,48, lowres 1" "$([ "$(sum_of -lowres 1 "${decode[@]}" -i "$work/b.jp2" -vf crop=32:24:20:16:exact=1)" = \
+    "$(sum_of -lowres 1 "${decode[@]}" -region 40,32,64,48 -i "$work/b.jp2")" ] || echo "other samples than those of the crop")"
+said=$("$build/ffmpeg" -nostdin -v error "${decode[@]}" -region 200,0,4,4 -i "$work/b.jp2" -f null - 2>&1 || true)
+result "a region beyond the picture" "$(grep -q 'within the picture of 202x150' <<<"$said" || echo "it says $said")"
+ffmpeg -f lavfi -i testsrc2=s=202x150 -frames:v 1 -pix_fmt yuv420p -c:v j2k_cuda -device cpu -layers 3 -f image2 -update 1 "$work/layers.jp2"
+result "layers: all" "$([ "$(sum_of "${decode[@]}" -layers 3 -i "$work/layers.jp2")" = "$(sum_of "${decode[@]}" -i "$work/layers.jp2")" ] || echo "other samples")"
+result "layers: fewer" "$([ "$(sum_of "${decode[@]}" -layers 1 -i "$work/layers.jp2")" != "$(sum_of "${decode[@]}" -i "$work/layers.jp2")" ] || echo "the same samples")"
 head -c 9000 "$work/b.jp2" >"$work/cut.jp2"
 result "a file that was cut" "$("$build/ffmpeg" -nostdin -v warning "${decode[@]}" -i "$work/cut.jp2" -f null - 2>&1 | grep -q 'JPEG 2000: ' || echo "nothing is said")"
 result "... is an error where errors are to end decoding" "$(sum_of -err_detect explode "${decode[@]}" -i "$work/cut.jp2" 2>/dev/null)"

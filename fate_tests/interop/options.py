@@ -29,7 +29,8 @@ ENUMS = {'CudaencJ2kOptions': {'profile': 'CudaencJ2kProfile', 'format': 'Cudaen
                                 'avc_intra_flavor': 'CudaencAvcIntraFlavor', 'encrypt_parts': 'CudaencH264EncryptedParts'}}
 # Members that FFmpeg's own options set (-b:v, -threads), or nobody.
 LIBRARY_ONLY = {'CudaencConfig': {'threads', 'stage_times'},
-                'CudaencDecoderConfig': {'threads', 'stage_times', 'lowres', 'max_pixels', 'usual_format'}, 'CudaencJ2kOptions': {'bit_rate'},
+                'CudaencDecoderConfig': {'threads', 'stage_times', 'lowres', 'max_pixels', 'usual_format'},
+                'mjpeg_cuda decoder': {'layers', 'region'}, 'CudaencJ2kOptions': {'bit_rate'},
                 'CudaencMjpegOptions': {'frame_bytes', 'quality_min', 'quality_max'},
                 'CudaencH264Options': {'slices', 'rate_control', 'qp', 'aq', 'bit_rate', 'max_rate', 'buffer_size', 'hrd', 'qp_min',
                                        'qp_max', 'chroma_location', 'gop_size', 'min_gop_size'}}
@@ -123,7 +124,7 @@ def compare(encoder, library, glue, structs, glue_only=frozenset()):
     merged = dict(glue)
     for struct in structs:
         for option in library[struct]:
-            if option.name in LIBRARY_ONLY[struct]:
+            if option.name in LIBRARY_ONLY[struct] | LIBRARY_ONLY.get(encoder, set()):
                 continue
             name = RENAMED.get(option.name, option.name)
             where = f'{encoder}: {name}'
