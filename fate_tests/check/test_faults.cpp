@@ -500,10 +500,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < argc; i++) {
         if (std::string(argv[i]) == "--all")
             at_every_point = true;
-        else if (std::string(argv[i]) == "--list") {
-            for (const Case &c : kCases) std::puts(c.name);
-            return 0;
-        } else
+        else
             arguments.push_back(argv[i]);
     }
     unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");  // with more of them pictures share no launches

@@ -104,9 +104,11 @@ class Random {
 //   DEVICE...     what kernels are checked on, in place of emulators of several seeds: cuda, cuda:N; emu (those
 //                 emulators), emu:SEED; cpu (none: host functions, which are always checked)
 //   --case=NAME   only cases and tests with NAME in their names
+//   --part=I/N    only each Nth test, from the Ith
 //   --bench       times too: what is called in bench()
 inline std::vector<std::string> device_specs = {"emu", "emu:2", "emu:77", "emu:123456789"};
 inline std::string only_case;
+inline int part = 0, parts = 1;
 inline bool benching = false;
 
 // Whether the device opens. A process of its own asks, since CUDA does not outlive the fork of a test.
@@ -142,6 +144,7 @@ inline void take_arguments(int argc, char **argv) {
             only_case = argument.substr(7);
             continue;
         }
+        if (std::sscanf(argument.c_str(), "--part=%d/%d", &part, &parts) == 2 && part >= 0 && part < parts) continue;
         if (!std::exchange(named, true)) device_specs.clear();
         if (argument == "emu") {
             device_specs.insert(device_specs.end(), emulators.begin(), emulators.end());
@@ -151,7 +154,7 @@ inline void take_arguments(int argc, char **argv) {
             if (!opens(argument)) std::exit(EXIT_FAILURE);
             device_specs.push_back(argument);
         } else if (argument != "cpu") {
-            std::printf("%s: \"%s\" is none of cuda[:N], emu[:SEED], cpu, --case=NAME, --bench\n", argv[0], argv[i]);
+            std::printf("%s: \"%s\" is none of cuda[:N], emu[:SEED], cpu, --case=NAME, --part=I/N, --bench\n", argv[0], argv[i]);
             std::exit(EXIT_FAILURE);
         }
     }
@@ -298,15 +301,15 @@ void bench(const std::string &what, double work, const char *unit, const Call &c
 
 // ---- The suite
 
-// libcheck's way to add a test, but for those that --case leaves out.
+// libcheck's way to add a test, but for those that --case leaves out, or that are in another part of --part.
 inline std::map<const TCase *, std::string> case_names;
 inline int tests_added = 0;
 inline void add_chosen_test(TCase *c, const TTest *test, int begin, int end) {
     if (case_names[c].find(only_case) == std::string::npos &&
         std::string(test->name).find(only_case) == std::string::npos)
         return;
-    tcase_add_loop_test(c, test, begin, end);
-    tests_added++;
+    for (int i = begin; i < end; i++)
+        if (tests_added++ % parts == part) tcase_add_loop_test(c, test, i, i + 1);
 }
 #undef tcase_add_test
 #undef tcase_add_loop_test

@@ -145,21 +145,31 @@ if part programs; then
             END { if (status && !bad) { bad = 1; n++ } print n - bad, bad + 0 }' "logs/$1.log")
         [ "$bad" = 0 ] || tail -n 20 "logs/$1.log"
         tally "$1" "$good" "$bad"
-        grep -E '^(skipped:|nvJPEG )' "logs/$1.log" | while read -r line; do say "    $line"; done || true
+        grep -E '^(skipped:|nvJPEG )' "logs/$1.log" | sort -u | while read -r line; do say "    $line"; done || true
+    }
+    # Each in parts, since each test of a GPU makes a context of its own.
+    in_parts() { # PROGRAM PARTS [ARGUMENT]
+        local i
+        for ((i = 0; i < $2; i++)); do
+            beside "${1##*/}-$i" timeout "${LIMIT:-900}" "$1" "--part=$i/$2" "$device" ${3-}
+        done
     }
     for program in check/test_*; do
-        case ${program##*/} in test_faults | test_driver_faults) continue ;; esac
-        beside "${program##*/}" timeout "${LIMIT:-900}" "$program" "$device" emu
+        case ${program##*/} in
+            test_driver_faults) ;;
+            test_faults) in_parts "$program" 16 ;;
+            *) in_parts "$program" 4 emu ;;
+        esac
     done
-    check/test_faults --list >logs/faults
-    while read -r case; do
-        CK_RUN_CASE=$case beside "faults-${case// /-}" timeout "${LIMIT:-900}" check/test_faults "$device"
-    done <logs/faults
     beside fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device" # random options and pictures, a process each
     beside api bin/api "$device"
     wait
-    cat logs/faults-*.log >logs/test_faults.log
-    sort -n logs/faults-*.status | tail -n 1 >logs/test_faults.status
+    for program in check/test_*; do
+        name=${program##*/}
+        [ -f "logs/$name-0.log" ] || continue
+        cat "logs/$name"-*.log >"logs/$name.log"
+        sort -n "logs/$name"-*.status | tail -n 1 >"logs/$name.status"
+    done
     start test_driver_faults check/test_driver_faults "$device"
     for program in check/test_*; do unit "${program##*/}"; done
     unit fuzz
