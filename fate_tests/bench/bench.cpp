@@ -256,7 +256,8 @@ class Bench {
                               .layout = o_.yuv444 ? Layout::kYuv444 : Layout::kYuv420,
                               .gop = o_.gop,
                               .qps = o_.qualities.empty() ? std::vector<int>{17, 22, 27, 32, 37} : o_.qualities,
-                              .slices = o_.slices.empty() ? std::vector<int>{1} : o_.slices},
+                              .slices = o_.slices.empty() ? std::vector<int>{1} : o_.slices,
+                              .kernels = o_.kernels},
                              o_.effort, o_.frames, o_.x264, json_);
             return good;
         }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "kernel_times.h"
 #include "x264_library.h"
 
 namespace cudaenc::bench {
@@ -159,6 +160,14 @@ void measure_h264(const std::shared_ptr<Device> &device, const std::string &devi
                 cases.width, cases.height, cases.layout == Layout::kYuv444 ? "4:4:4" : "4:2:0",
                 cases.gop > 1 ? "P pictures" : "intra");
     for (const int qp : cases.qps) {
+        if (cases.kernels) {
+            if (!device) throw Error(CUDAENC_ERR_INVALID, "-kernels is for frames in the memory of a GPU");
+            const CudaencConfig config =
+                make_config_of(format, device_name.c_str(), true, qp, cases.slices[0], cases.gop);
+            std::printf("  QP %d\n", qp);
+            print_kernel_times(device, config, frames);
+            continue;
+        }
         for (const int slices : cases.slices)
             if (slices <= rows_of_macroblocks)
                 measure_ours(device_name, device != nullptr, frames, format, qp, slices, cases.gop, effort, json);

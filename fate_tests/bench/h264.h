@@ -15,6 +15,7 @@ struct H264Cases {
     Layout layout;  // 4:2:0 or 4:4:4
     int gop;        // above 1: P pictures
     std::vector<int> qps, slices;
+    bool kernels;  // what each kernel takes, in place of rates
 };
 
 // Codes frames of 8 bits at each QP, in so many slices where a picture has as many rows of macroblocks, with `effort`

@@ -37,6 +37,7 @@ constexpr const char *kHelp =
     "  -slices A,B      of -h264: slices of a picture (1)\n"
     "  -gop N           of -h264: P pictures, so many from an IDR picture to the next; with -yuv of all frames of a\n"
     "                   file, there and back\n"
+    "  -kernels         of -h264 on a GPU: what each kernel takes, in place of rates\n"
     "  -device_packets  JPEG's packets stay in the GPU's memory\n"
     "  -memory_of_frames M  gpu (default); pinned or host: copies to the GPU count, and are measured alone\n"
     "  -rotation        the pictures take turns, instead of each by itself\n"
@@ -140,6 +141,7 @@ bool take_flag(Options &o, const std::string &name) {
     const std::map<std::string, bool *> flags = {{"-rotation", &o.rotation},
                                                  {"-yuv444", &o.yuv444},
                                                  {"-small", &o.small},
+                                                 {"-kernels", &o.kernels},
                                                  {"-device_packets", &o.device_packets}};
     if (const auto flag = flags.find(name); flag != flags.end()) {
         *flag->second = true;

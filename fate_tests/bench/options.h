@@ -22,6 +22,7 @@ struct Options {
     int restart = 0;  // of JPEG: restart_interval
     int gop = 1;      // of H.264: gop_size
     bool rotation = false, device_packets = false, yuv444 = false;
+    bool kernels = false;             // of H.264: each kernel's time
     bool small = false;               // of -papers: sizes of a test
     Memory memory = Memory::kDevice;  // of frames, where a GPU is
     int rate_control = CUDAENC_J2K_RATE_NONE;
