@@ -3,7 +3,7 @@
 # Boundary B: NVDEC to the encoders in one ffmpeg command, frames staying on the GPU, against its parts' own rates.
 # Usage: chain.sh FFMPEG CLIP...   a line of results each;
 # Environment: SECONDS_EACH=4 that a command is watched; DEPTHS="4 8 16"; QUEUES="default 32" (CUDA_DEVICE_MAX_CONNECTIONS);
-# CODERS="dwt53 dwt97 jpeg jpeg-default", also cinema, the digital cinema profile that has room for the clip; MUXERS="mxf nut" for JPEG 2000, MJPEG_MUXERS="mov nut"; WORK=folder for their files,
+# CODERS="dwt53 dwt97 jpeg jpeg-default", also cinema, the digital cinema profile that has room for the clip, and h264, with P pictures; MUXERS="mxf nut" for JPEG 2000, MJPEG_MUXERS="mov nut", H264_MUXERS="mp4 nut"; WORK=folder for their files,
 # best of memory; DEVICE=cpu: to try this script; ROWS=file: the lines as JSON, too.
 set -euo pipefail
 . "$(dirname "$0")/rate.sh"
@@ -37,6 +37,7 @@ choose() { # CODER: sets coder, how ffmpeg is told of it, and the muxers that ta
         ;;
     jpeg) coder=(mjpeg_cuda) muxers=${MJPEG_MUXERS-mov nut} ;;
     jpeg-default) coder=(mjpeg_cuda -huffman default) muxers=${MJPEG_MUXERS-mov nut} ;;
+    h264) coder=(h264_cavlc_cuda -g 250 -qp 26) muxers=${H264_MUXERS-mp4 nut} ;; # of 8 bits
     *) echo "chain.sh: no coder is called $1" >&2 && exit 1 ;;
     esac
 }
