@@ -78,6 +78,7 @@ struct UploadedBlocks {
 // What of the upload is more than tables. Kernels add to `damaged`.
 struct Counters {
     std::array<uint32_t, 2> blocks;  // of UploadedBlocks::lists
+    LaneShares lanes;                // of the first list
     uint32_t damaged;
 };
 
@@ -468,7 +469,8 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
             if (!elements.empty()) std::memcpy(staged + at, elements.data(), elements.size() * sizeof elements[0]);
         };
         const auto size_of = [&](size_t list) { return static_cast<uint32_t>(b.lists[list].size()); };
-        put(counters_at, std::array{Counters{.blocks = {size_of(0), size_of(1)}, .damaged = 0}});
+        const LaneShares lanes = s.mq_decoder ? s.mq_decoder->share_lanes(b.lists[0], b.segments) : LaneShares{};
+        put(counters_at, std::array{Counters{.blocks = {size_of(0), size_of(1)}, .lanes = lanes, .damaged = 0}});
         put(segments_at, b.segments);
         for (size_t i = 0; i < lists_at.size(); i++) put(lists_at[i], b.lists[i]);
         put_channels(s, channels_at, values_at);
@@ -481,6 +483,7 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
                                  .segments = reinterpret_cast<const DecoderSegment *>(data + segments_at),
                                  .blocks = reinterpret_cast<const DecoderBlock *>(data + lists_at[i]),
                                  .count = &counters->blocks[i],
+                                 .lanes = &counters->lanes,
                                  .coefficients = s.coefficients.data(),
                                  .damaged = &counters->damaged};
         return uploaded;

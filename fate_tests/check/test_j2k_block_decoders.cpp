@@ -70,7 +70,7 @@ class Batch {
     }
 
     // Decodes on the device, and compares. pictures: see DecoderLimits.
-    void check(const std::shared_ptr<Device> &device, bool ht, const char *what, int pictures = 1) {
+    void check(const std::shared_ptr<Device> &device, bool ht, const char *what, int pictures = 1, int share = -1) {
         std::vector<uint32_t> expected;
         uint32_t expected_damage;
         expect(ht ? decode_ht_block : decode_mq_block, expected, expected_damage);
@@ -90,6 +90,12 @@ class Batch {
         const Guarded<uint32_t> coefficients(device, samples_);
         const MqBlockDecoder mq(device, limits);
         const HtBlockDecoder ht_decoder(device, limits);
+        LaneShares shares = mq.share_lanes(ordered, segments_);
+        if (share >= 0) {
+            shares = {};
+            shares.blocks[share] = count;
+        }
+        const Guarded<LaneShares> lanes(device, std::vector<LaneShares>{shares});
         bench(
             what, device, static_cast<double>(samples_), "samples",
             [&] {
@@ -98,6 +104,7 @@ class Batch {
                                         .segments = device_segments.data(),
                                         .blocks = device_blocks.data(),
                                         .count = device_count.data(),
+                                        .lanes = lanes.data(),
                                         .coefficients = coefficients.data(),
                                         .damaged = damaged.data()};
                 if (ht)
@@ -325,9 +332,9 @@ std::vector<uint32_t> photographic(Random &random, const CodeBlock &b, double sc
     return coefficients;
 }
 
-// Blocks of so many samples, three bits each, as those of a lossless frame. No two are the same, since equal ones would
-// end together.
-void add_photograph(Batch &batch, Random &random, bool ht, size_t samples, int size) {
+// Blocks of so many samples, whose magnitudes are 2^(least / 100) to 2^(most / 100) on average. No two are the same,
+// since equal ones would end together.
+void add_photograph(Batch &batch, Random &random, bool ht, size_t samples, int size, int least, int most) {
     while (batch.samples() < samples) {
         CodeBlock b{};
         b.width = b.height = static_cast<uint16_t>(size);
@@ -335,7 +342,8 @@ void add_photograph(Batch &batch, Random &random, bool ht, size_t samples, int s
         b.orientation = static_cast<uint8_t>(random.between(kHL, kHH));
         b.planes = 11;
         b.reversible = true;
-        const std::vector<uint32_t> coefficients = photographic(random, b, std::exp2(random.between(-100, 280) * 0.01));
+        const std::vector<uint32_t> coefficients =
+            photographic(random, b, std::exp2(random.between(least, most) * 0.01));
         if (ht) {
             const std::vector<uint8_t> bytes = code_ht(b, coefficients);
             batch.add(random, b, kHt, 1, {{1, static_cast<uint32_t>(bytes.size())}}, bytes);
@@ -346,21 +354,27 @@ void add_photograph(Batch &batch, Random &random, bool ht, size_t samples, int s
     }
 }
 
+// Three bits a sample, as a lossless frame has, and half a bit, as one of good quality has.
 START_TEST(photographs) {
     const std::shared_ptr<Device> device = open_test_device(_i);
     Random random(7);
     const size_t samples = benched_on_gpu(device) ? size_t{3} * 3840 * 2160 : size_t{3} * 64 * 64;
     for (const bool ht : {false, true})
-        for (const int size : {32, 64}) {
-            Batch batch;
-            add_photograph(batch, random, ht, samples, size);
-            const std::string what =
-                format_string("%s, %dx%d, %.2f bits", ht ? "HT" : "MQ", size, size,
-                              8.0 * static_cast<double>(batch.bytes()) / static_cast<double>(batch.samples()));
-            batch.check(device, ht, what.c_str());
-            // The MQ decoder's lanes wait less for each other, or more blocks are decoded at once.
-            if (!ht) batch.check(device, ht, (what + ", 8 pictures").c_str(), 8);
-        }
+        for (const bool lossless : {true, false})
+            for (const int size : {32, 64}) {
+                Batch batch;
+                add_photograph(batch, random, ht, samples, size, lossless ? -100 : -900, lossless ? 280 : 350);
+                const std::string what =
+                    format_string("%s, %dx%d, %.2f bits", ht ? "HT" : "MQ", size, size,
+                                  8.0 * static_cast<double>(batch.bytes()) / static_cast<double>(batch.samples()));
+                batch.check(device, ht, what.c_str());
+                if (ht) continue;
+                // How lanes are shared with many pictures in flight; and warps that all take as many blocks.
+                batch.check(device, ht, (what + ", 16 pictures").c_str(), 16);
+                for (const int share : {3, 4, 5})
+                    if (size == 32)
+                        batch.check(device, ht, (what + format_string(", %d lanes", 1 << share)).c_str(), 1, share);
+            }
 }
 END_TEST
 

@@ -27,12 +27,15 @@ void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegm
 class MqBlockDecoder {
   public:
     MqBlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits);
+    // For CodedBlocks::lanes: such that a picture ends early, and with many in flight, that all of them do. blocks: in
+    // the order of most_work_first().
+    LaneShares share_lanes(std::span<const DecoderBlock> blocks, std::span<const DecoderSegment> segments) const;
     void decode(Device::Stream stream, const CodedBlocks &coded) const;
 
   private:
     const std::shared_ptr<Device> device_;
     const DecoderLimits limits_;
-    const int lanes_;
+    const unsigned warps_;  // that there can be
     DeviceArray<MqDecodeTables> tables_;
     DeviceArray<uint32_t> planes_;
 };

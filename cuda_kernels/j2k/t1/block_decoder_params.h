@@ -24,6 +24,13 @@ struct DecoderBlock {
 };
 static_assert(sizeof(DecoderBlock) == 32);
 
+// How many lanes of a warp take a block: of the blocks, in their order, `blocks[i]` by warps that take 1 << i each.
+// Long blocks get warps of few lanes, which wait less for each other.
+constexpr int kLaneShares = 6;
+struct LaneShares {
+    uint32_t blocks[kLaneShares];
+};
+
 // The blocks of a picture for one of the decoders, all in device memory. `bytes` can be read in whole words of four:
 // the codestream, and behind it the segments that packets cut into pieces, joined. `damaged` counts the blocks for
 // which decode_mq_block() or decode_ht_block() returns false.
@@ -32,8 +39,9 @@ struct CodedBlocks {
     const DecoderSegment *segments;
     const DecoderBlock *blocks;  // [*count]: those with the most work first, see most_work_first()
     const uint32_t *count;
-    uint32_t *coefficients;  // those of the blocks are written, all of them
-    uint32_t *damaged;       // is added to
+    const LaneShares *lanes;  // of the MQ decoder: MqBlockDecoder::share_lanes(), together *count blocks
+    uint32_t *coefficients;   // those of the blocks are written, all of them
+    uint32_t *damaged;        // is added to
 };
 
 // Words of 8 x 4 samples, and quads.

@@ -21,6 +21,15 @@ class CodewordWords {
         word_ >>= 8;
         if (--left_ == 0) take();
     }
+    // Whether the next four bytes are a word of which none is 0xFF; that word, first byte highest.
+    DEVICE_MEMBER bool is_plain() const {
+        return left_ == 4 && !(((word_ & 0x7F7F7F7F) + 0x01010101) & word_ & 0x80808080);
+    }
+    DEVICE_MEMBER uint32_t get_plain() {
+        const uint32_t word = byte_permute(word_, 0, 0x0123);
+        take();
+        return word;
+    }
 
   private:
     DEVICE_MEMBER void load() { load_readonly_if(count_ > 0, next_, ahead_); }

@@ -11,34 +11,123 @@
 
 namespace cudaenc::j2k {
 
+// The MQ decoder (T.800 C.3) without branches but for the next bytes, since lanes of a warp decode different blocks. Of
+// C it has Chigh. The bits that follow come from a window of the codeword, without what is stuffed.
+class MqLaneDecoder {
+  public:
+    DEVICE_MEMBER explicit MqLaneDecoder(const CodewordWords &bytes) : bytes_(bytes) {  // INITDEC
+        shift(8);
+        shift(7);
+    }
+    // A decision in a context, which takes its next state. rows: of kMqTable.
+    DEVICE_MEMBER uint32_t decode(MqState &context, const MqState *rows) {
+        const MqState state = context;
+        const uint32_t qe = state >> 17, rest = a_ - qe;
+        const bool lower = c_ < qe;
+        const uint32_t lps = lower != (rest < qe) ? 1 : 0;  // the exchange of C.3.2
+        const uint32_t interval = lower ? qe : rest;
+        const int shifts = zeros_above(interval) - 16;
+        c_ -= lower ? 0 : qe;
+        a_ = interval << shifts;
+        const MqState next = rows[mq_next_row(state, lps)];
+        shift(shifts);
+        if (shifts) context = next;  // late, since it comes from memory
+        return (state & 1) ^ lps;
+    }
+
+  private:
+    DEVICE_MEMBER void shift(int count) {
+        while (count > left_) [[unlikely]] {
+            c_ = funnel_shift_left(window_, c_, static_cast<uint32_t>(left_));
+            count -= left_;
+            fill();
+        }
+        c_ = funnel_shift_left(window_, c_, static_cast<uint32_t>(count)) & 0xFFFF;
+        window_ <<= count;
+        left_ -= count;
+    }
+    // Of an empty window. Behind 0xFF a byte has seven bits and a carry, which counts now, as in BYTEIN; or it is a
+    // marker, and ones follow for ever.
+    DEVICE_MEMBER void fill() {
+        const bool stuffed = last_ == 0xFF;
+        if (!stuffed && bytes_.is_plain()) {
+            window_ = bytes_.get_plain();
+            left_ = 32;
+            return;
+        }
+        const uint32_t next = bytes_.peek();
+        if (stuffed && next > 0x8F) {
+            window_ = ~0u;
+            left_ = 32;
+            return;
+        }
+        if (stuffed) c_ += next >> 7;
+        window_ = next << (stuffed ? 25 : 24);
+        left_ = stuffed ? 7 : 8;
+        last_ = next;
+        bytes_.skip();
+    }
+
+    CodewordWords bytes_;
+    uint32_t a_ = 0x8000, c_ = 0, window_ = 0;  // the window's first bit is the highest
+    uint32_t last_ = 0;                         // byte, where that may be 0xFF
+    int left_ = 0;                              // bits of the window
+};
+
+// A word's samples in columns of six rows, with those beside, above and below them: bit 6 + 6 x + 1 + y is row y of
+// column x.
+DEVICE uint64_t in_columns(uint32_t own, uint32_t above, uint32_t below) {
+    const uint32_t even = (own << 1 & 0x1E1E1E1E) | (above >> 3 & 0x01010101) | (below << 5 & 0x20202020),
+                   odd = (own >> 3 & 0x1E1E1E1E) | (above >> 7 & 0x01010101) | (below << 1 & 0x20202020);
+    const uint32_t first = (even & 0x00FF00FF) | (odd & 0x00FF00FF) << 6,
+                   second = (even >> 8 & 0x00FF00FF) | (odd >> 8 & 0x00FF00FF) << 6;
+    const uint32_t left = (first & 0xFFFF) | second << 12, right = first >> 16 | (second >> 16) << 12;
+    return static_cast<uint64_t>(left & 0xFFFFFF) << 6 | static_cast<uint64_t>(right) << 30;
+}
+// The last column of a word, as the one before the word behind it; the first one, as the one behind the word before.
+DEVICE uint64_t column_before(uint32_t own, uint32_t above, uint32_t below) {
+    return (own >> 27 & 0x1E) | above >> 31 | (below >> 23 & 0x20);
+}
+DEVICE uint64_t column_behind(uint32_t own, uint32_t above, uint32_t below) {
+    return static_cast<uint64_t>((own << 1 & 0x1E) | (above >> 3 & 1) | (below << 5 & 0x20)) << 54;
+}
+
 // What lanes of a warp share: MqDecodeTables in shared memory.
 struct MqTables {
     const MqState *rows;
     const uint8_t *codings;
 };
 
+// Of a lane's words: which samples are significant, which of these negative. Which the significance propagation has
+// visited; and of those that the magnitude refinement has, their bits. Which samples the latter has refined.
+struct MqLaneWords {
+    uint32_t *significant, *negative, *visited, *refined;
+};
+
 class MqLane {
   public:
-    // contexts, significant, negative: the lane's columns, the latter two in rows of `stride`.
+    // contexts, words: the lane's columns, the latter in rows of `stride`. planes: its bit-planes, with those of
+    // `lanes` lanes side by side.
     DEVICE_MEMBER MqLane(const MqDecodeInput &p, const DecoderBlock &block, const MqTables &tables, MqState *contexts,
-                         uint32_t *significant, uint32_t *negative, int stride, uint32_t *planes)
+                         const MqLaneWords &words, int stride, uint32_t *planes, uint32_t lanes)
         : p_(p),
           b_(block),
           tables_(tables),
-          zero_codings_(512u * (block.orientation == kHH   ? kHH
-                                : block.orientation == kHL ? kLH
-                                                           : kHL)),  // transposed
+          zero_codings_(512u * (block.orientation == kHH   ? 2
+                                : block.orientation == kHL ? 1
+                                                           : 0)),
           contexts_(contexts),
-          significant_(significant),
-          negative_(negative),
+          words_(words),
           planes_(planes),
+          lanes_(lanes),
           stride_(stride),
           columns_((block.width + 7) / 8),
           stripes_((block.height + 3) / 4) {}
 
     // Whether the block is whole.
     DEVICE_MEMBER bool run() {
-        for (int i = 0; i < columns_ * stripes_; i++) significant_[i * stride_] = negative_[i * stride_] = 0;
+        for (int i = 0; i < columns_ * stripes_ * stride_; i += stride_)
+            words_.significant[i] = words_.negative[i] = words_.visited[i] = words_.refined[i] = 0;
         reset_contexts();
         const bool whole = b_.planes <= p_.most_planes && decode();
         write();
@@ -69,7 +158,7 @@ class MqLane {
         return true;
     }
     DEVICE_MEMBER bool decode_coded(const CodewordWords &bytes, int end) {
-        MqDecoderOf<CodewordWords> mq(bytes);
+        MqLaneDecoder mq(bytes);
         CUDAENC_NO_UNROLL
         while (passes_ < end) {
             const int kind = pass_kind(passes_);
@@ -85,8 +174,7 @@ class MqLane {
         }
         return true;
     }
-    template <class Mq>
-    DEVICE_MEMBER bool has_symbols(Mq &mq) {  // D.5
+    DEVICE_MEMBER bool has_symbols(MqLaneDecoder &mq) {  // D.5
         uint32_t symbols = 0;
         CUDAENC_NO_UNROLL
         for (int i = 0; i < 4; i++) symbols = symbols << 1 | decode(mq, kUniform);
@@ -95,130 +183,155 @@ class MqLane {
     DEVICE_MEMBER void reset_contexts() {
         for (int i = 0; i < kContexts; i++) contexts_[i * 32] = tables_.rows[mq_initial_row(i)];
     }
-    template <class Mq>
-    DEVICE_MEMBER uint32_t decode(Mq &mq, uint32_t context) {
+    DEVICE_MEMBER uint32_t decode(MqLaneDecoder &mq, uint32_t context) {
         return mq.decode(contexts_[context * 32], tables_.rows);
     }
 
     // ---- Words
 
     DEVICE_MEMBER int plane() const { return b_.planes - 1 - (passes_ + 2) / 3; }
-    DEVICE_MEMBER uint32_t &visited(uint32_t word) const { return planes_[word * p_.lanes]; }
-    DEVICE_MEMBER uint32_t &refined(uint32_t word) const { return planes_[(p_.most_words + word) * p_.lanes]; }
     DEVICE_MEMBER uint32_t &bits(uint32_t word, int plane) const {
-        return planes_[((static_cast<uint32_t>(plane) + 2) * p_.most_words + word) * p_.lanes];
+        return planes_[(static_cast<uint32_t>(plane) * p_.most_words + word) * lanes_];
     }
     DEVICE_MEMBER uint32_t load(const uint32_t *array, int x, int y) const {
-        return x < columns_ && y >= 0 && y < stripes_ ? array[(y * columns_ + x) * stride_] : 0;
+        return x >= 0 && x < columns_ && y >= 0 && y < stripes_ ? array[(y * columns_ + x) * stride_] : 0;
     }
-    // Calls body(word) for each word in the order of the scan, and stores what became significant.
-    template <bool kSigns, class Body>
+
+    // Where the scan is: the significant samples of the word and those around it.
+    struct Place {
+        int x, y, below_y;  // below_y: the stripe below, or `stripes_` where there is none
+        uint32_t index;     // of the word
+        Window above, own, below;
+        // Samples that have a significant neighbour.
+        DEVICE_MEMBER uint32_t near() const {
+            const uint32_t before = with_vertical(own.left, above.left, below.left),
+                           behind = with_vertical(own.right, above.right, below.right),
+                           vertical = north_of(own.own, above.own) | south_of(own.own, below.own),
+                           all = vertical | own.own;
+            return vertical | funnel_shift_right(before, all, 28) | funnel_shift_right(all, behind, 4);
+        }
+        DEVICE_MEMBER static uint32_t with_vertical(uint32_t own, uint32_t above, uint32_t below) {
+            return own | north_of(own, above) | south_of(own, below);
+        }
+    };
+    // Calls body(place) for each word in the order of the scan. It sets place.own.own to what is significant then.
+    template <class Body>
     DEVICE_MEMBER void for_each_word(const Body &body) {
         const bool causal = (b_.style & kVerticallyCausal) != 0;
-        uint32_t index = 0;
+        Place place{};
         CUDAENC_NO_UNROLL
-        for (int y = 0; y < stripes_; y++) {
-            const int below_y = causal ? stripes_ : y + 1;  // nothing is there
-            Window above, own, below, sign;
-            above.right = load(significant_, 0, y - 1);
-            own.right = load(significant_, 0, y);
-            below.right = load(significant_, 0, below_y);
-            if (kSigns) sign.right = load(negative_, 0, y);
+        for (place.y = 0; place.y < stripes_; place.y++) {
+            place.below_y = causal ? stripes_ : place.y + 1;  // nothing is there
+            place.above = place.own = place.below = {};
+            place.above.right = load(words_.significant, 0, place.y - 1);
+            place.own.right = load(words_.significant, 0, place.y);
+            place.below.right = load(words_.significant, 0, place.below_y);
             CUDAENC_NO_UNROLL
-            for (int x = 0; x < columns_; x++, index++) {
-                above.shift(load(significant_, x + 1, y - 1));
-                own.shift(load(significant_, x + 1, y));
-                below.shift(load(significant_, x + 1, below_y));
-                Word word;
-                word.index = index;
-                word.valid = samples_within(b_.width - 8 * x, b_.height - 4 * y);
-                word.own = own.widened();
-                word.north = north_of(word.own, above.widened());
-                word.south = south_of(word.own, below.widened());
-                if (kSigns) {
-                    sign.shift(load(negative_, x + 1, y));
-                    word.negative = sign.widened();
-                    word.negative_north = north_of(sign.own, load(negative_, x, y - 1));
-                    word.negative_south = south_of(sign.own, load(negative_, x, below_y));
-                }
-                body(word);
-                if (kSigns && word.added) {
-                    significant_[index * stride_] = own.own = word.significant();
-                    negative_[index * stride_] = sign.own = word.signs();
-                }
+            for (place.x = 0; place.x < columns_; place.x++, place.index++) {
+                place.above.shift(load(words_.significant, place.x + 1, place.y - 1));
+                place.own.shift(load(words_.significant, place.x + 1, place.y));
+                place.below.shift(load(words_.significant, place.x + 1, place.below_y));
+                body(place);
             }
         }
     }
+    DEVICE_MEMBER uint32_t valid(const Place &place) const {
+        return samples_within(b_.width - 8 * place.x, b_.height - 4 * place.y);
+    }
 
-    // What a lane decodes next. Lanes of a warp have different ones, so that all pass through the same code.
+    // What a lane decodes next, before the one above it. Lanes of a warp have different ones, so that all pass through
+    // the same code.
     enum Next { kZero, kSign, kSecondPlaceBit, kFirstPlaceBit };
 
     // Decodes which of a word's samples become significant, and their signs, where the scan meets a member (D.3.1). In
     // run-length mode (D.3.4) a column of four members has one decision if none does, and else two that tell the first
-    // one. uncoded: samples that may become members. Returns those that were.
+    // one. uncoded: samples that may become members. Returns those that were. Until it has its sign, the sample that is
+    // next is the first member.
     template <bool kCleanUp, bool kRaw, class Source>
-    DEVICE_MEMBER uint32_t find_significant(Source &source, Word &word, uint32_t members, uint32_t uncoded) {
-        uint32_t visited = 0;
-        int i = 0;
+    DEVICE_MEMBER uint32_t find_significant(Source &source, Place &place, uint32_t members, uint32_t uncoded) {
+        const Window &above = place.above, &own = place.own, &below = place.below;
+        uint64_t significant = in_columns(own.own, above.own, below.own) |
+                               column_before(own.left, above.left, below.left) |
+                               column_behind(own.right, above.right, below.right);
+        uint32_t signs = words_.negative[place.index * static_cast<uint32_t>(stride_)];
+        uint64_t negative = kRaw ? 0 : negative_around(place, signs) << 1;
+        // Columns of four members.
+        uint32_t fours = members & members >> 1;
+        fours &= fours >> 2 & kFirst;
+        uint32_t visited = 0, added = 0;
         Next next = kZero;
-        while (members || next != kZero) {
-            if (next == kZero) i = find_first_set(members);
-            const Neighbours n = word.neighbours(i);
+        while (members) {
+            const uint32_t i = opaque(static_cast<uint32_t>(find_first_set(members))), bit = 1u << i;
+            const uint32_t at = i + (i >> 2) * 2;  // of the sample before and above it
             bool run = false;
             uint32_t decision;
             if constexpr (kRaw) {
                 decision = source.get();
             } else {
-                const uint32_t of_sign = kSignCodings + word.sign_index(i, n), of_zero = zero_codings_ + n.around();
-                uint32_t coding = tables_.codings[next == kSign ? of_sign : of_zero];
+                const uint32_t around = static_cast<uint32_t>(significant >> at),
+                               of_sign = sign_coding_index(around, static_cast<uint32_t>(negative >> at)),
+                               of_zero = zero_codings_ + zero_coding_index(around);
+                uint32_t index = next == kSign ? kSignCodings + of_sign : of_zero;
                 if constexpr (kCleanUp) {
                     // The whole column is left, and nothing around it is significant.
-                    run = next == kZero && i % 4 == 0 && (members >> i & 15) == 15 &&
-                          !((n.north | n.middle | n.south) & 0xFFF);
-                    if (run) coding = kRunLength << 1;
-                    if (next > kSign) coding = kUniform << 1;
+                    run = next == kZero && (fours & bit) && !(around & 0x3FFFF);
+                    index = run ? kRunCoding : next > kSign ? kUniformCoding : index;
                 }
+                const uint32_t coding = tables_.codings[index];
                 decision = decode(source, coding >> 1) ^ (coding & 1);
             }
-            const uint32_t bit = 1u << i;
-            if (next == kSign) {
-                const uint32_t reached = word.add(bit, decision);
-                if (!kCleanUp) members |= reached & uncoded;
-                next = kZero;
-            } else if (kCleanUp && next != kZero) {
-                i += static_cast<int>(decision) << (next == kFirstPlaceBit);
-                members &= next == kFirstPlaceBit ? members : ~((2u << i) - 1);
-                next = next == kFirstPlaceBit ? kSecondPlaceBit : kSign;
-            } else {
-                members ^= run && !decision ? 15 * bit : bit;
-                visited |= bit;
-                if (decision) next = run ? kFirstPlaceBit : kSign;
+            const bool is_sign = next == kSign;
+            const uint32_t done = kCleanUp && next == kFirstPlaceBit ? 3 * bit : run ? 15 * bit : bit;
+            const bool has_done = is_sign || (decision != 0) != (next == kZero);
+            if (is_sign) {
+                added |= bit;
+                signs |= decision << i;
+                significant |= uint64_t{128} << at;
+                negative |= static_cast<uint64_t>(decision << 8) << at;
+                if (!kCleanUp) members |= reached_from(bit) & uncoded;
             }
+            visited |= bit;
+            next = static_cast<Next>(next != kZero ? next - 1 : !decision ? kZero : run ? kFirstPlaceBit : kSign);
+            if (has_done) members ^= done;
+        }
+        if (added) {
+            place.own.own |= added;
+            words_.significant[place.index * static_cast<uint32_t>(stride_)] = place.own.own;
+            words_.negative[place.index * static_cast<uint32_t>(stride_)] = signs;
         }
         return visited;
+    }
+    // The neighbours of a sample that the scan has yet to reach, in its word.
+    DEVICE_MEMBER static uint32_t reached_from(uint32_t bit) {
+        const uint32_t below = (bit & ~kLast) << 1, above = (bit & ~kFirst) >> 1;
+        return below | (above | bit | below) << 4;
+    }
+    DEVICE_MEMBER uint64_t negative_around(const Place &place, uint32_t own) const {
+        const auto at = [&](int x, int y) { return load(words_.negative, x, y); };
+        return in_columns(own, at(place.x, place.y - 1), at(place.x, place.below_y)) |
+               column_before(at(place.x - 1, place.y), 0, 0) | column_behind(at(place.x + 1, place.y), 0, 0);
     }
 
     // D.3.1
     template <bool kRaw, class Source>
     DEVICE_MEMBER void propagate(Source &source) {
-        const int plane = this->plane();
-        for_each_word<true>([&](Word &word) {
-            const uint32_t uncoded = word.valid & ~word.significant();
-            visited(word.index) = find_significant<false, kRaw>(source, word, uncoded & word.near(), uncoded);
-            bits(word.index, plane) = word.added;
+        for_each_word([&](Place &place) {
+            const uint32_t uncoded = valid(place) & ~place.own.own, members = uncoded & place.near();
+            uint32_t visited = 0;
+            if (members) visited = find_significant<false, kRaw>(source, place, members, uncoded);
+            words_.visited[place.index * static_cast<uint32_t>(stride_)] = visited;
         });
     }
 
     // D.3.3
     template <bool kRaw, class Source>
     DEVICE_MEMBER void refine(Source &source) {
-        const int plane = this->plane();
-        const bool first = passes_ == 2;
-        for_each_word<false>([&](Word &word) {
-            uint32_t members = word.significant() & ~visited(word.index);
-            if (!members && !first) return;
-            const uint32_t again = first ? 0 : refined(word.index), near = word.near();
-            refined(word.index) = members;  // all that were significant before this bit-plane
+        for_each_word([&](const Place &place) {
+            const uint32_t at = place.index * static_cast<uint32_t>(stride_), visited = words_.visited[at];
+            uint32_t members = place.own.own & ~visited;
+            if (!members) return;
+            const uint32_t again = words_.refined[at], near = place.near() & ~again;
+            words_.refined[at] = members;  // all that were significant before this bit-plane
             uint32_t ones = 0;
             while (members) {
                 const int i = find_first_set(members);
@@ -227,26 +340,21 @@ class MqLane {
                 if constexpr (kRaw)
                     decision = source.get();
                 else
-                    decision =
-                        decode(source, static_cast<uint32_t>(kRefinement) + (again >> i & 1 ? 2 : near >> i & 1));
+                    decision = decode(source, kRefinement + (near >> i & 1) + (again >> i & 1) * 2);
                 ones |= decision << i;
             }
-            if (ones) bits(word.index, plane) |= ones;
+            words_.visited[at] = visited | ones;
         });
     }
 
-    // D.3.4
-    template <class Mq>
-    DEVICE_MEMBER void clean_up(Mq &mq) {
+    // D.3.4. It completes the bit-plane.
+    DEVICE_MEMBER void clean_up(MqLaneDecoder &mq) {
         const int plane = this->plane();
-        const bool first = passes_ == 0;
-        for_each_word<true>([&](Word &word) {
-            const uint32_t coded = word.significant() | (first ? 0 : visited(word.index));
-            find_significant<true, false>(mq, word, word.valid & ~coded, 0);
-            if (first)
-                bits(word.index, plane) = word.added;
-            else if (word.added)
-                bits(word.index, plane) |= word.added;
+        for_each_word([&](Place &place) {
+            const uint32_t at = place.index * static_cast<uint32_t>(stride_), visited = words_.visited[at],
+                           refined = words_.refined[at], members = valid(place) & ~(place.own.own | visited);
+            if (members) find_significant<true, false>(mq, place, members, 0);
+            bits(place.index, plane) = (place.own.own & ~refined) | (visited & refined);
         });
     }
 
@@ -254,22 +362,25 @@ class MqLane {
 
     DEVICE_MEMBER void write() {
         const int last = b_.planes - 1 - (passes_ + 1) / 3;  // of the bit-planes that were decoded
-        // The significance propagation alone knows of its own samples only.
-        const bool is_partial = passes_ && pass_kind(passes_ - 1) == kSignificancePropagation;
+        const int kind = passes_ ? pass_kind(passes_ - 1) : kCleanUp;
+        const int complete = kind == kCleanUp ? last : last + 1;
         uint32_t index = 0;
         CUDAENC_NO_UNROLL
         for (int y = 0; y < stripes_; y++) CUDAENC_NO_UNROLL
         for (int x = 0; x < columns_; x++, index++) {
             uint32_t word[32];  // by bits, then by samples
-            const uint32_t significant = passes_ ? significant_[index * stride_] : 0;
-            const uint32_t known = is_partial ? bits(index, last) : significant;
+            const uint32_t at = index * static_cast<uint32_t>(stride_), significant = words_.significant[at];
+            const uint32_t ones = words_.visited[at] & significant;  // of a bit-plane without a clean-up pass
+            // The significance propagation alone knows of its own samples only.
+            const uint32_t known = kind == kSignificancePropagation ? ones : significant;
             CUDAENC_UNROLL
             for (int q = 0; q < 31; q++) {
                 const int plane = q - 1;
-                word[q] = significant && plane >= last && plane < b_.planes ? bits(index, plane) : 0;
+                word[q] = significant && plane >= complete && plane < b_.planes ? bits(index, plane) : 0;
+                word[q] |= plane == last && last != complete ? ones : 0;
                 word[q] |= q == last ? known : q == last + 1 ? significant & ~known : 0;
             }
-            word[31] = negative_[index * stride_];
+            word[31] = words_.negative[at];
             transpose_stage<16>(word, 0x0000FFFFu);
             transpose_stage<8>(word, 0x00FF00FFu);
             transpose_stage<4>(word, 0x0F0F0F0Fu);
@@ -280,11 +391,23 @@ class MqLane {
     }
     DEVICE_MEMBER void store(const uint32_t (&samples)[32], int x0, int y0) const {
         uint32_t *const to = p_.coded.coefficients + b_.coefficients + static_cast<uint64_t>(y0) * b_.stride + x0;
+        const int columns = b_.width - x0, rows = b_.height - y0;
+        const bool by_fours = columns >= 8 && !(reinterpret_cast<uintptr_t>(to) % 16) && b_.stride % 4 == 0;
         CUDAENC_UNROLL
-        for (int y = 0; y < 4; y++) CUDAENC_UNROLL
-        for (int x = 0; x < 8; x++)
-            if (x0 + x < b_.width && y0 + y < b_.height)
-                to[static_cast<uint64_t>(y) * b_.stride + static_cast<uint32_t>(x)] = samples[4 * x + y];
+        for (int y = 0; y < 4; y++) {
+            if (y >= rows) return;
+            uint32_t *const row = to + static_cast<uint64_t>(y) * b_.stride;
+            const auto sample = [&](int x) { return samples[4 * x + y]; };
+            if (by_fours) {
+                auto *const fours = reinterpret_cast<Uint4 *>(row);
+                fours[0] = {sample(0), sample(1), sample(2), sample(3)};
+                fours[1] = {sample(4), sample(5), sample(6), sample(7)};
+                continue;
+            }
+            CUDAENC_UNROLL
+            for (int x = 0; x < 8; x++)
+                if (x < columns) row[x] = sample(x);
+        }
     }
 
     const MqDecodeInput &p_;
@@ -292,32 +415,52 @@ class MqLane {
     const MqTables tables_;
     const uint32_t zero_codings_;  // where those of the sub-band begin
     MqState *const contexts_;
-    uint32_t *const significant_, *const negative_;
+    const MqLaneWords words_;
     uint32_t *const planes_;
-    const int stride_;             // of significant_ and negative_
+    const uint32_t lanes_;         // that have planes side by side
+    const int stride_;             // of words_
     const int columns_, stripes_;  // of words
     int passes_ = 0;               // that were decoded
+};
+
+// The blocks of a warp: `lanes` of them from the first one on.
+struct WarpBlocks {
+    uint32_t first, lanes;
+    DEVICE_MEMBER WarpBlocks(const LaneShares &shares, uint32_t warp) : first(0), lanes(0) {
+        CUDAENC_UNROLL
+        for (uint32_t i = 0; i < kLaneShares; i++) {
+            const uint32_t count = shares.blocks[i], warps = (count + (1u << i) - 1) >> i;
+            if (lanes) continue;
+            if (warp < warps) {
+                lanes = min_of(count - (warp << i), 1u << i);
+                first += warp << i;
+            } else {
+                warp -= warps;
+                first += count;
+            }
+        }
+    }
 };
 
 // kRoom: words of all lanes, in rows of `stride`.
 template <uint32_t kRoom>
 DEVICE void decode_blocks(const MqDecodeInput &p, int stride) {
-    SHARED(uint32_t, words, kMqDecodeTableWords);
+    SHARED(uint32_t, tables_words, kMqDecodeTableWords);
     SHARED(MqState, contexts, kContexts * 32);
-    SHARED(uint32_t, significant, kRoom);
-    SHARED(uint32_t, negative, kRoom);
-    const int lane = thread_x();
-    for (uint32_t i = static_cast<uint32_t>(lane); i < kMqDecodeTableWords; i += kMqDecodeThreads)
-        words[i] = load_readonly(reinterpret_cast<const uint32_t *>(p.tables) + i);
+    SHARED(uint32_t, words, kMqDecodeArrays *kRoom);
+    const uint32_t lane = static_cast<uint32_t>(thread_x());
+    const WarpBlocks blocks(*p.coded.lanes, static_cast<uint32_t>(block_x()));
+    if (!blocks.lanes) return;
+    for (uint32_t i = lane; i < kMqDecodeTableWords; i += kMqDecodeThreads)
+        tables_words[i] = load_readonly(reinterpret_cast<const uint32_t *>(p.tables) + i);
     block_sync();
-    const uint32_t count = *p.coded.count, warp = static_cast<uint32_t>(block_x());
-    const uint32_t index = warp * static_cast<uint32_t>(p.lanes) + static_cast<uint32_t>(lane);
-    if (lane >= p.lanes || index >= count) return;
-    uint32_t *const planes = p.planes + warp * mq_planes_words(p.lanes, p.most_words, p.most_planes) + lane;
-    const MqTables tables{opaque_shared<const MqState>(&words[0]),
-                          opaque_shared<const uint8_t>(reinterpret_cast<const uint8_t *>(&words[kMqRows]))};
-    MqLane block(p, p.coded.blocks[index], tables, opaque_shared<MqState>(&contexts[lane]),
-                 opaque_shared<uint32_t>(&significant[lane]), opaque_shared<uint32_t>(&negative[lane]), stride, planes);
+    if (lane >= blocks.lanes) return;
+    const MqTables tables{opaque_shared<const MqState>(&tables_words[0]),
+                          opaque_shared<const uint8_t>(reinterpret_cast<const uint8_t *>(&tables_words[kMqRows]))};
+    const auto array = [&](uint32_t i) { return opaque_shared<uint32_t>(&words[i * kRoom + lane]); };
+    MqLane block(p, p.coded.blocks[blocks.first + lane], tables, opaque_shared<MqState>(&contexts[lane]),
+                 {array(0), array(1), array(2), array(3)}, stride,
+                 p.planes + blocks.first * mq_planes_words(p.most_words, p.most_planes) + lane, blocks.lanes);
     if (!block.run()) atomic_add(p.coded.damaged, 1u);
 }
 
