@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../../cuda_kernels/j2k/t1/block_decoder.h"
+#include "../../cuda_kernels/j2k/t1/ht_decode_params.h"
 #include "../../cuda_kernels/j2k/t1/mq_decode_params.h"
 #include "coded_blocks.h"
 
@@ -240,13 +241,22 @@ END_TEST
 
 // ---- HT
 
+// One that the kernel for small blocks may take, or any.
+CodeBlock random_ht_block(Random &random, int planes, bool small) {
+    for (;;) {
+        const CodeBlock b = random_block(random, planes);
+        if (!small || decoder_quads(b.width, b.height) <= kHtSamplesQuads) return b;
+    }
+}
+
 // Whole blocks; blocks with refinement passes and placeholder passes; blocks without a byte.
 START_TEST(ht_blocks) {
-    const std::shared_ptr<Device> device = open_test_device(_i);
+    const bool small = _i % 2;
+    const std::shared_ptr<Device> device = open_test_device(_i / 2);
     Random random(static_cast<uint64_t>(_i) + 200);
     Batch batch;
     for (int repeat = 0; repeat < 150; repeat++) {
-        const CodeBlock b = random_block(random, random.between(1, kMaxDecodedPlanes - 1));
+        const CodeBlock b = random_ht_block(random, random.between(1, kMaxDecodedPlanes - 1), small);
         const std::vector<uint32_t> coefficients = random_coefficients(random, b);
         std::vector<CodewordSegment> segments;
         std::vector<uint8_t> bytes;
@@ -267,17 +277,18 @@ START_TEST(ht_blocks) {
         put(passes, refine(b, coefficients, style, passes == 2).bytes);
         batch.add(random, b, style, 2 + static_cast<int>(placeholders), segments, bytes);
     }
-    batch.check(device, true, "HT");
+    batch.check(device, true, small ? "HT, small" : "HT");
 }
 END_TEST
 
 // A cleanup pass behind another one takes its place. Refinement passes of anything, or without a plane below.
 START_TEST(ht_sets) {
-    const std::shared_ptr<Device> device = open_test_device(_i);
+    const bool small = _i % 2;
+    const std::shared_ptr<Device> device = open_test_device(_i / 2);
     Random random(static_cast<uint64_t>(_i) + 300);
     Batch batch;
     for (int repeat = 0; repeat < 100; repeat++) {
-        const CodeBlock b = random_block(random, random.between(1, 8));
+        const CodeBlock b = random_ht_block(random, random.between(1, 8), small);
         std::vector<CodewordSegment> segments;
         std::vector<uint8_t> bytes;
         const int sets = random.between(1, 3);
@@ -292,16 +303,18 @@ START_TEST(ht_sets) {
         }
         batch.add(random, b, kHt, sets + random.between(-1, 1), segments, bytes);
     }
-    batch.check(device, true, "HT, sets");
+    batch.check(device, true, small ? "HT, sets, small" : "HT, sets");
 }
 END_TEST
 
 START_TEST(damaged_ht_blocks) {
-    const std::shared_ptr<Device> device = open_test_device(_i);
+    const bool small = _i % 2;
+    const std::shared_ptr<Device> device = open_test_device(_i / 2);
     Random random(static_cast<uint64_t>(_i) + 400);
     Batch batch;
     for (int repeat = 0; repeat < 300; repeat++) {
-        const CodeBlock b = random_block(random, random.between(1, random.one_in(2) ? 12 : kMaxDecodedPlanes));
+        const CodeBlock b =
+            random_ht_block(random, random.between(1, random.one_in(2) ? 12 : kMaxDecodedPlanes), small);
         std::vector<uint8_t> bytes = code_ht(b, random_coefficients(random, b));
         if (bytes.size() < 3) continue;
         for (int i = random.between(1, 3); i > 0; i--)
@@ -310,7 +323,7 @@ START_TEST(damaged_ht_blocks) {
         if (random.one_in(4)) bytes.resize(static_cast<size_t>(random.between(0, static_cast<int>(bytes.size()))));
         batch.add(random, b, kHt, random.between(1, 3), {{1, static_cast<uint32_t>(bytes.size())}}, bytes);
     }
-    batch.check(device, true, "HT, damaged");
+    batch.check(device, true, small ? "HT, damaged, small" : "HT, damaged");
 }
 END_TEST
 
@@ -389,9 +402,9 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(mq, mq_passes, 0, devices);
     tcase_add_loop_test(mq, damaged_mq_blocks, 0, devices);
     TCase *ht = add_case(suite, "ht");
-    tcase_add_loop_test(ht, ht_blocks, 0, devices);
-    tcase_add_loop_test(ht, ht_sets, 0, devices);
-    tcase_add_loop_test(ht, damaged_ht_blocks, 0, devices);
+    tcase_add_loop_test(ht, ht_blocks, 0, 2 * devices);
+    tcase_add_loop_test(ht, ht_sets, 0, 2 * devices);
+    tcase_add_loop_test(ht, damaged_ht_blocks, 0, 2 * devices);
     tcase_add_loop_test(add_case(suite, "shapes"), shapes, 0, devices);
     TCase *times = add_case(suite, "photographs");
     tcase_add_loop_test(times, photographs, 0, devices);

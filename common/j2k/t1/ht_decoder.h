@@ -122,34 +122,35 @@ class MelDecoder {
 
   private:
     CUDAENC_HD void begin_run() {
+        if (left_ < 6) fill();
         const int exponent = static_cast<int>(0x5433222111000 >> 4 * state_ & 15);
-        if (bit()) {
-            run_ = 1u << exponent;
-            state_ = min_of(state_ + 1, kMelStates - 1);
-            return;
-        }
-        for (int i = 0; i < exponent; i++) run_ = 2 * run_ + bit();
-        state_ = max_of(state_ - 1, 0);
-        one_follows_ = true;
+        one_follows_ = !(bits_ >> 31);
+        run_ = one_follows_ ? (bits_ & 0x7FFFFFFF) >> (31 - exponent) : 1u << exponent;
+        state_ = one_follows_ ? max_of(state_ - 1, 0) : min_of(state_ + 1, kMelStates - 1);
+        const int count = one_follows_ ? 1 + exponent : 1;
+        bits_ <<= count;
+        left_ -= count;
     }
-    CUDAENC_HD uint32_t bit() {
-        if (!left_) {
-            left_ = byte_ == 0xFF ? 7 : 8;
+    CUDAENC_HD void fill() {
+        while (left_ <= 24) {
+            const int width = byte_ == 0xFF ? 7 : 8;
             byte_ = at_ < end_ ? *at_++ : 0xFF;
             if (at_ == end_) byte_ |= 15;
+            bits_ |= (byte_ & ((1u << width) - 1)) << (32 - width - left_);
+            left_ += width;
         }
-        return byte_ >> --left_ & 1;
     }
 
     const uint8_t *at_, *end_;
     uint32_t byte_ = 0, run_ = 0;
+    uint32_t bits_ = 0;  // the next ones, first one highest
     int left_ = 0, state_ = 0;
     bool one_follows_ = false;
 };
 
 // The codeword that the next seven bits begin with. length 0: there is none.
 struct HtDecoded {
-    uint8_t length : 3, u_off : 1, rho : 4, e_k : 4, e_1 : 4;
+    uint16_t length : 3, u_off : 1, rho : 4, e_k : 4, e_1 : 4;
 };
 struct HtDecodeTables {
     HtDecoded entries[2][8][128]{};  // [first row ? 0 : 1][context][bits]

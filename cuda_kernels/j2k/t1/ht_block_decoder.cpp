@@ -19,7 +19,12 @@ void HtBlockDecoder::decode(Device::Stream stream, const CodedBlocks &coded) con
     const HtDecodeInput input{
         .coded = coded, .tables = tables_.data(), .quads = quads_.data(), .most_quads = limits_.quads};
     device_->launch(stream, {blocks_for(limits_.blocks, kHtVlcThreads)}, kHtVlcThreads, HtVlcParams{input});
-    device_->launch(stream, {blocks_for(limits_.blocks, kHtSampleWarps)}, kHtSampleWarps * 32, HtSamplesParams{input});
+    if (limits_.quads <= kHtSamplesQuads)
+        device_->launch(stream, {blocks_for(limits_.blocks, 2 * kHtSampleWarps)}, kHtSampleWarps * 32,
+                        HtSamplesParams{input});
+    else
+        device_->launch(stream, {blocks_for(limits_.blocks, kHtSampleWarps)}, kHtSampleWarps * 32,
+                        HtSamplesLargeParams{input});
 }
 
 }  // namespace cudaenc::j2k

@@ -28,30 +28,82 @@ struct HtPasses {
     DEVICE_MEMBER HtPasses(const CodedBlocks &coded, uint32_t index)
         : block(coded.blocks[index]),
           set(last_set(coded.segments + block.first_segment, block.segments, block.planes)) {}
-    DEVICE_MEMBER HtBytes bytes(const CodedBlocks &coded, int segment) const {
-        const DecoderSegment &s = coded.segments[block.first_segment + static_cast<uint32_t>(segment)];
-        return {coded.bytes + s.at, s.bytes};
+    DEVICE_MEMBER const DecoderSegment &segment(const CodedBlocks &coded, int number) const {
+        return coded.segments[block.first_segment + static_cast<uint32_t>(number)];
     }
 };
 
 // ---- MEL and VLC
+
+// VLC's bits as HtBackwards has them, four bytes at a time, of which the next ones are on their way.
+class HtVlcWords : public HtWindow {
+  public:
+    // Bytes [at, at + count) of `bytes`, which is aligned to 4, and behind them the upper half of a byte (7.1.4).
+    DEVICE_MEMBER HtVlcWords(const uint8_t *bytes, uint32_t at, uint32_t count)
+        : from_(reinterpret_cast<const uint32_t *>(bytes) + (at + count) / 4),
+          bytes_(static_cast<int>(count)),
+          shift_((at + count) % 4 * 8),
+          last_(bytes[at + count]) {
+        const uint32_t nibble = last_ >> 4;
+        const int width = (nibble & 7) == 7 ? 3 : 4;
+        put_bits(nibble & ((1u << width) - 1), width);
+        load_readonly_if(shift_ != 0, from_, above_);
+        load();
+    }
+    // At least 32 bits are there then, which is more than a pair of quads takes.
+    DEVICE_MEMBER void fill() {
+        while (count() <= 32) take();
+    }
+    // Whether more was taken than the stream has.
+    DEVICE_MEMBER bool is_exceeded() const { return count() < before_; }
+
+  private:
+    // The word below, of which all that is needed may lie before the stream.
+    DEVICE_MEMBER void load() {
+        from_--;
+        load_readonly_if(bytes_ > static_cast<int>(shift_ / 8), from_, below_);
+    }
+    DEVICE_MEMBER void take() {
+        uint32_t word = funnel_shift_right(below_, above_, shift_);
+        const int missing = 4 - max_of(min_of(bytes_, 4), 0);
+        if (missing) word = missing < 4 ? word & ~0u << 8 * missing : 0;
+        before_ += 8 * missing;
+        above_ = below_;
+        bytes_ -= 4;
+        load();
+        word = byte_permute(word, 0, 0x0123);  // the first byte lowest
+        const uint32_t shorts = short_bytes<Stuffing::kBackward>(word, word << 8 | last_);
+        last_ = word >> 24;
+        if (!shorts) return put_bits(word, 32);
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const int width = shorts >> (8 * i + 7) & 1 ? 7 : 8;
+            put_bits(word >> 8 * i & ((1u << width) - 1), width);
+        }
+    }
+
+    const uint32_t *from_;  // of below_
+    int bytes_;             // that are left
+    const uint32_t shift_;  // where those begin that are next, in `above_` and `below_`
+    uint32_t above_ = 0, below_ = 0, last_;
+    int before_ = 0;  // bits from before its beginning
+};
 
 constexpr int kRhoWords = 1024 / 2 / 8;  // of a row of quads, a nibble each
 
 // The VLC part of a block. above: a column of kRhoWords words, in rows of kHtVlcThreads.
 class HtVlcLane {
   public:
-    DEVICE_MEMBER HtVlcLane(const HtDecoded *entries, const DecoderBlock &block, const HtBytes &bytes, uint32_t suffix,
-                            uint32_t *above, uint32_t *quads)
+    // bytes: see CodedBlocks; MEL and VLC are the last `suffix` of those before `end`.
+    DEVICE_MEMBER HtVlcLane(const HtDecoded *entries, const DecoderBlock &block, const uint8_t *bytes, uint32_t end,
+                            uint32_t suffix, uint32_t *above, uint32_t *quads)
         : entries_(entries),
           columns_((block.width + 1) / 2),
           rows_((block.height + 1) / 2),
-          mel_(HtBytes{bytes.begin + bytes.size - suffix, suffix - 1}),
-          vlc_(HtBytes{bytes.begin + bytes.size - suffix, suffix - 2}, 0),
+          mel_(HtBytes{bytes + end - suffix, suffix - 1}),
+          vlc_(bytes, end - suffix, suffix - 2),
           above_(above),
-          quads_(quads) {
-        vlc_.begin_with_nibble(bytes.begin[bytes.size - 2]);
-    }
+          quads_(quads) {}
     DEVICE_MEMBER bool run() {
         if (!decode_row<true>()) return false;
         CUDAENC_NO_UNROLL
@@ -102,7 +154,7 @@ class HtVlcLane {
     const HtDecoded *const entries_;  // [2][8][128]
     const int columns_, rows_;        // of quads
     MelDecoder mel_;
-    HtBackwards vlc_;
+    HtVlcWords vlc_;
     uint32_t *const above_;
     uint32_t *quads_;
 };
@@ -122,11 +174,12 @@ KERNEL(kHtVlcThreads, j2k_t1_ht_vlc, HtVlcParams)
     uint32_t *const quads = p.quads + static_cast<uint64_t>(index) * (1 + p.most_quads);
     bool whole = false;
     if (passes.set.cleanup >= 0) {
-        const HtBytes bytes = passes.bytes(p.coded, passes.set.cleanup);
-        const uint32_t suffix = ht_suffix(bytes.begin, static_cast<uint32_t>(bytes.size));
+        const DecoderSegment &segment = passes.segment(p.coded, passes.set.cleanup);
+        const uint32_t suffix = ht_suffix(p.coded.bytes + segment.at, segment.bytes);
         if (suffix)
             whole = HtVlcLane(reinterpret_cast<const HtDecoded *>(opaque_shared<uint32_t>(&words[0])), passes.block,
-                              bytes, suffix, opaque_shared<uint32_t>(&above[lane]), quads + 1)
+                              p.coded.bytes, segment.at + segment.bytes, suffix, opaque_shared<uint32_t>(&above[lane]),
+                              quads + 1)
                         .run();
     }
     quads[0] = whole;
@@ -134,28 +187,48 @@ KERNEL(kHtVlcThreads, j2k_t1_ht_vlc, HtVlcParams)
 
 // ---- MagSgn
 
-// A warp's window of the MagSgn bits, first one lowest, without what is stuffed. Behind its end the stream has ones.
-constexpr uint32_t kMagSgnWords = 256;  // a power of two: 32 quads of 4 x 32 bits, and 128 bytes
+// Lanes of a warp that take a block: all, or the half. The lanes of both halves call these together.
+template <int kLanes>
+struct Lanes {
+    DEVICE_MEMBER static int own() { return lane_id() % kLanes; }
+    DEVICE_MEMBER static int first() { return lane_id() / kLanes * kLanes; }
+    DEVICE_MEMBER static bool any(bool condition) {
+        return (warp_ballot(condition) >> first() & (~0u >> (32 - kLanes))) != 0;
+    }
+    DEVICE_MEMBER static uint32_t of_last(uint32_t value) { return warp_shuffle(value, first() + kLanes - 1); }
+    DEVICE_MEMBER static uint32_t inclusive_add(uint32_t value) {
+        CUDAENC_UNROLL
+        for (int distance = 1; distance < kLanes; distance <<= 1) {
+            const uint32_t below = warp_shuffle_up(value, distance);
+            value += own() >= distance ? below : 0;
+        }
+        return value;
+    }
+};
+
+// A window of the MagSgn bits, first one lowest, without what is stuffed. Behind its end the stream has ones.
+template <int kLanes>
 class MagSgnWindow {
   public:
+    static constexpr uint32_t kWords = 8 * kLanes;  // a power of two: a quad a lane of 4 x 32 bits, and 4 bytes a lane
     DEVICE_MEMBER MagSgnWindow(uint32_t *words, const uint8_t *bytes, uint32_t at, uint32_t count)
         : words_(words), from_(reinterpret_cast<const uint32_t *>(bytes)), at_(at), end_(at + count) {}
-    // The next `count` bits are there then, at most 32 * 128.
+    // The next `count` bits are there then, at most 128 a lane.
     DEVICE_MEMBER void need(uint32_t count) {
         warp_sync();
-        while (filled_ - begin_ < count) unstuff();
+        while (warp_any(filled_ - begin_ < count)) unstuff(filled_ - begin_ < count);
     }
     // The 32 bits from bit `at` of those on.
     DEVICE_MEMBER uint32_t peek(uint32_t at) const {
         const uint32_t bit = begin_ + at, word = bit / 32;
-        return funnel_shift_right(words_[word % kMagSgnWords], words_[(word + 1) % kMagSgnWords], bit);
+        return funnel_shift_right(words_[word % kWords], words_[(word + 1) % kWords], bit);
     }
     DEVICE_MEMBER void skip(uint32_t count) { begin_ += count; }
 
   private:
-    // Takes 128 bytes, a lane four.
-    DEVICE_MEMBER void unstuff() {
-        const uint32_t lane = static_cast<uint32_t>(lane_id()), word = at_ / 4 + lane, at = at_ + 4 * lane;
+    // Takes four bytes a lane; takes: whether these lanes do.
+    DEVICE_MEMBER void unstuff(bool takes) {
+        const uint32_t lane = static_cast<uint32_t>(Lanes<kLanes>::own()), word = at_ / 4 + lane, at = at_ + 4 * lane;
         const uint32_t lower = word * 4 < end_ ? load_readonly(from_ + word) : 0;
         const uint32_t upper = word * 4 + 4 < end_ ? load_readonly(from_ + word + 1) : 0;
         uint32_t bytes = funnel_shift_right(lower, upper, at_ % 4 * 8);
@@ -163,23 +236,31 @@ class MagSgnWindow {
         const uint32_t below = warp_shuffle_up(bytes, 1);
         const uint32_t before = bytes << 8 | (lane ? below >> 24 : last_);
         const uint32_t shorts = short_bytes<Stuffing::kForward>(bytes, before);
-        last_ = warp_shuffle(bytes, 31) >> 24;
-        uint32_t bits = 0;
-        int count = 0;
-        CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const int width = shorts >> (8 * i + 7) & 1 ? 7 : 8;
-            bits |= (bytes >> 8 * i & ((1u << width) - 1)) << count;
-            count += width;
+        const uint32_t last = Lanes<kLanes>::of_last(bytes) >> 24;
+        uint32_t bits = bytes;
+        int count = 32;
+        if (shorts) {
+            bits = 0;
+            count = 0;
+            CUDAENC_UNROLL
+            for (int i = 0; i < 4; i++) {
+                const int width = shorts >> (8 * i + 7) & 1 ? 7 : 8;
+                bits |= (bytes >> 8 * i & ((1u << width) - 1)) << count;
+                count += width;
+            }
         }
-        const uint32_t up_to = warp_inclusive_add(static_cast<uint32_t>(count));
-        words_[((filled_ + 31) / 32 + lane) % kMagSgnWords] = 0;
+        const uint32_t up_to = Lanes<kLanes>::inclusive_add(static_cast<uint32_t>(count)),
+                       all = Lanes<kLanes>::of_last(up_to);
+        if (takes) words_[((filled_ + 31) / 32 + lane) % kWords] = 0;
         warp_sync();
-        const uint32_t to = filled_ + up_to - static_cast<uint32_t>(count), shift = to % 32;
-        atomic_or(&words_[to / 32 % kMagSgnWords], bits << shift);
-        if (shift) atomic_or(&words_[(to / 32 + 1) % kMagSgnWords], bits >> (32 - shift));
-        filled_ += warp_shuffle(up_to, 31);
-        at_ += 128;
+        if (takes) {
+            const uint32_t to = filled_ + up_to - static_cast<uint32_t>(count), shift = to % 32;
+            atomic_or(&words_[to / 32 % kWords], bits << shift);
+            if (shift) atomic_or(&words_[(to / 32 + 1) % kWords], bits >> (32 - shift));
+            last_ = last;
+            filled_ += all;
+            at_ += 4 * kLanes;
+        }
         warp_sync();
     }
 
@@ -193,10 +274,12 @@ class MagSgnWindow {
 
 constexpr int kMostColumns = 1024 / 2;  // of quads
 
-// The samples of a block by a warp. All of its lanes call its functions together.
+// The samples of a block. All lanes of a warp call its functions together.
+template <int kLanes>
 class HtSamples {
   public:
-    // states: [2][kMostColumns + 2]
+    static constexpr int kRowStates = kMostColumns * kLanes / 32 + 2, kStates = 2 * kRowStates;
+    // states: [2][kRowStates]
     DEVICE_MEMBER HtSamples(const CodedBlocks &coded, const HtPasses &passes, uint16_t *states)
         : b_(passes.block),
           plane_(passes.set.plane),
@@ -204,46 +287,53 @@ class HtSamples {
           columns_((b_.width + 1) / 2),
           states_(states) {}
 
-    DEVICE_MEMBER void clear() const {
+    // clears: whether these lanes do.
+    DEVICE_MEMBER void clear(bool clears) const {
         warp_sync();  // behind what other lanes have stored
+        if (!clears) return;
         for (uint32_t y = 0; y < b_.height; y++)
-            for (uint32_t x = static_cast<uint32_t>(lane_id()); x < b_.width; x += 32)
+            for (uint32_t x = static_cast<uint32_t>(Lanes<kLanes>::own()); x < b_.width; x += kLanes)
                 to_[static_cast<uint64_t>(y) * b_.stride + x] = 0;
     }
 
-    // Whether they are of no more bit-planes than there can be.
-    DEVICE_MEMBER bool decode(MagSgnWindow &bits, const uint32_t *quads) {
-        const int lane = lane_id();
-        for (int x = lane; x < columns_ + 2; x += 32) states_[x] = states_[kMostColumns + 2 + x] = 0;
+    // decodes: whether these lanes do. False: they do not, or samples are of more bit-planes than there can be.
+    DEVICE_MEMBER bool decode(MagSgnWindow<kLanes> &bits, const uint32_t *quads, bool decodes) {
+        if (decodes)
+            for (int x = Lanes<kLanes>::own(); x < columns_ + 2; x += kLanes) states_[x] = states_[kRowStates + x] = 0;
         CUDAENC_NO_UNROLL
-        for (int y = 0; 2 * y < b_.height; y++) {
-            const uint16_t *above = states_ + (y & 1) * (kMostColumns + 2) + 1;
-            uint16_t *now = states_ + (~y & 1) * (kMostColumns + 2) + 1;
-            CUDAENC_NO_UNROLL
-            for (int x0 = 0; x0 < columns_; x0 += 32, quads += 32)
-                if (!decode_quads(bits, quads, above, now, x0 + lane, y)) return false;
-            quads -= (columns_ + 31) / 32 * 32 - columns_;
+        for (int y = 0; warp_any(decodes && 2 * y < b_.height); y++) {
+            const uint16_t *above = states_ + (y & 1) * kRowStates + 1;
+            uint16_t *now = states_ + (~y & 1) * kRowStates + 1;
+            int x0 = 0;
+            do {
+                const int x = x0 + Lanes<kLanes>::own();
+                const bool is_there = decodes && 2 * y < b_.height && x < columns_;
+                if (!decode_quads(bits, is_there ? quads[y * columns_ + x] : 0, above, now, x, y, is_there))
+                    decodes = false;
+                x0 += kLanes;
+            } while (warp_any(decodes && x0 < columns_));
         }
-        return true;
+        return decodes;
     }
 
   private:
-    // A lane a quad, the first one of the row from `quads` on.
-    DEVICE_MEMBER bool decode_quads(MagSgnWindow &bits, const uint32_t *quads, const uint16_t *above, uint16_t *now,
-                                    int x, int y) const {
-        const HtQuad quad{x < columns_ ? quads[lane_id()] : 0};
+    // A lane a quad: what HtQuad has of it, and whether there is one.
+    DEVICE_MEMBER bool decode_quads(MagSgnWindow<kLanes> &bits, uint32_t word, const uint16_t *above, uint16_t *now,
+                                    int x, int y, bool is_there) const {
+        const HtQuad quad{word};
         warp_sync();  // the row above is there
         const uint32_t rho = quad.rho();
         int U = 0;
         if (rho) U = predicted_exponent(rho, {0, above[x - 1], above[x], above[x + 1]}) + quad.u();
-        if (warp_any(U > 32)) return false;
+        const bool too_many = Lanes<kLanes>::any(U > 32);
         int counts[4], sum = 0;
         CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) sum += counts[i] = rho >> i & 1 ? U - quad.e_k(i) : 0;
-        const uint32_t up_to = warp_inclusive_add(static_cast<uint32_t>(sum)), all = warp_shuffle(up_to, 31);
+        for (int i = 0; i < 4; i++) sum += counts[i] = !too_many && rho >> i & 1 ? U - quad.e_k(i) : 0;
+        const uint32_t up_to = Lanes<kLanes>::inclusive_add(static_cast<uint32_t>(sum)),
+                       all = Lanes<kLanes>::of_last(up_to);
         bits.need(all);
         uint32_t at = up_to - static_cast<uint32_t>(sum), samples[4], exponents[4];
-        bool exceeding = false;
+        bool exceeding = too_many;
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
             const int count = counts[i];
@@ -256,8 +346,8 @@ class HtSamples {
             at += static_cast<uint32_t>(count);
         }
         bits.skip(all);
-        if (warp_any(exceeding)) return false;
-        if (x < columns_) {
+        if (Lanes<kLanes>::any(exceeding)) return false;
+        if (is_there) {
             now[x] =
                 static_cast<uint16_t>(quad_state(rho, static_cast<int>(exponents[1]), static_cast<int>(exponents[3])));
             store(samples, x, y);
@@ -384,38 +474,57 @@ class HtRefinement {
     uint32_t *const by_cleanup_, *const significant_;
 };
 
-KERNEL(kHtSampleWarps * 32, j2k_t1_ht_samples, HtSamplesParams)
-{
-    constexpr int kStates = 2 * (kMostColumns + 2), kMostWords = 256;
-    SHARED(uint32_t, window, kHtSampleWarps *kMagSgnWords);
+template <int kLanes>
+DEVICE void decode_samples(const HtDecodeInput &p) {
+    constexpr int kMostWords = 256, kShares = 32 / kLanes, kWindow = kShares * MagSgnWindow<kLanes>::kWords,
+                  kStates = HtSamples<kLanes>::kStates;
+    SHARED(uint32_t, window, kHtSampleWarps *kWindow);
     SHARED(uint32_t, significant, kHtSampleWarps *kMostWords);
-    SHARED(uint16_t, states, kHtSampleWarps *kStates);
-    static_assert(kMagSgnWords >= kMostWords);
-    const int warp = warp_id();
-    const uint32_t index = static_cast<uint32_t>(block_x() * kHtSampleWarps + warp);
-    if (index >= *p.coded.count) return;
+    SHARED(uint16_t, states, kHtSampleWarps *kShares *kStates);
+    static_assert(kWindow >= kMostWords);
+    const int warp = warp_id(), share = warp * kShares + lane_id() / kLanes;
+    const uint32_t first = static_cast<uint32_t>(block_x() * kHtSampleWarps + warp) * kShares, count = *p.coded.count;
+    if (first >= count) return;
+    const bool is_there = first + static_cast<uint32_t>(lane_id() / kLanes) < count;
+    const uint32_t index = is_there ? first + static_cast<uint32_t>(lane_id() / kLanes) : first;
     const HtPasses passes(p.coded, index);
     const HtSet &set = passes.set;
-    HtSamples samples(p.coded, passes, &states[warp * kStates]);
-    if (set.cleanup < 0) return samples.clear();
+    HtSamples<kLanes> samples(p.coded, passes, &states[share * kStates]);
     const uint32_t *const quads = p.quads + static_cast<uint64_t>(index) * (1 + p.most_quads);
-    bool whole = quads[0] && set.plane >= 0 && set.plane < kMaxDecodedPlanes && !(set.refinement_passes && !set.plane);
-    if (whole) {
-        const DecoderSegment &segment =
-            p.coded.segments[passes.block.first_segment + static_cast<uint32_t>(set.cleanup)];
-        const uint32_t suffix = ht_suffix(p.coded.bytes + segment.at, segment.bytes);
-        MagSgnWindow bits(&window[warp * static_cast<int>(kMagSgnWords)], p.coded.bytes, segment.at,
-                          segment.bytes - suffix);
-        whole = samples.decode(bits, quads + 1);
+    const bool has_bytes = is_there && set.cleanup >= 0;
+    const bool may_be_whole = has_bytes && quads[0] && set.plane >= 0 && set.plane < kMaxDecodedPlanes &&
+                              !(set.refinement_passes && !set.plane);
+    uint32_t at = 0, bytes = 0;  // of MagSgn
+    if (may_be_whole) {
+        const DecoderSegment &segment = passes.segment(p.coded, set.cleanup);
+        at = segment.at;
+        bytes = segment.bytes - ht_suffix(p.coded.bytes + segment.at, segment.bytes);
     }
-    if (!whole) {
-        samples.clear();
-        if (lane_id() == 0) atomic_add(p.coded.damaged, 1u);
-        return;
+    MagSgnWindow<kLanes> bits(&window[share * static_cast<int>(MagSgnWindow<kLanes>::kWords)], p.coded.bytes, at,
+                              bytes);
+    const bool whole = samples.decode(bits, quads + 1, may_be_whole);
+    samples.clear(is_there && !whole);
+    if (has_bytes && !whole && Lanes<kLanes>::own() == 0) atomic_add(p.coded.damaged, 1u);
+    // The whole warp refines its blocks, one after the other.
+    const uint32_t refined = warp_ballot(whole && set.refinement_passes);
+    CUDAENC_NO_UNROLL
+    for (int i = 0; i < kShares; i++) {
+        if (!(refined >> i * kLanes & 1)) continue;
+        const HtPasses of_block(p.coded, first + static_cast<uint32_t>(i));
+        const DecoderSegment &segment = of_block.segment(p.coded, of_block.set.refinement);
+        HtRefinement(p.coded, of_block, &window[warp * kWindow], &significant[warp * kMostWords])
+            .decode({p.coded.bytes + segment.at, segment.bytes}, of_block.set.refinement_passes);
     }
-    if (set.refinement_passes)
-        HtRefinement(p.coded, passes, &window[warp * static_cast<int>(kMagSgnWords)], &significant[warp * kMostWords])
-            .decode(passes.bytes(p.coded, set.refinement), set.refinement_passes);
+}
+
+KERNEL(kHtSampleWarps * 32, j2k_t1_ht_samples, HtSamplesParams)
+{
+    decode_samples<16>(p);
+}
+
+KERNEL(kHtSampleWarps * 32, j2k_t1_ht_samples_large, HtSamplesLargeParams)
+{
+    decode_samples<32>(p);
 }
 
 }  // namespace cudaenc::j2k

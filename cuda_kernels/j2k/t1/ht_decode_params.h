@@ -15,13 +15,12 @@ struct HtDecodeInput {
     uint32_t *quads;  // [block][1 + most_quads]: whether the block is whole, then its quads, row by row
     uint32_t most_quads;
 };
-struct HtVlcParams : HtDecodeInput {
-    static constexpr KernelName kernel{"j2k/t1/ht_decode", "j2k_t1_ht_vlc"};
-};
-// MagSgn and the refinement passes: a warp a block, a lane a quad. Grid: ceil(blocks / kHtSampleWarps).
+using HtVlcParams = KernelOf<HtDecodeInput, "j2k/t1/ht_decode", "j2k_t1_ht_vlc">;
+// MagSgn and the refinement passes, a lane a quad: half a warp a block of up to kHtSamplesQuads, a warp a larger one.
+// Grid: ceil(blocks / (2 kHtSampleWarps)), or ceil(blocks / kHtSampleWarps).
 constexpr int kHtSampleWarps = 4;
-struct HtSamplesParams : HtDecodeInput {
-    static constexpr KernelName kernel{"j2k/t1/ht_decode", "j2k_t1_ht_samples"};
-};
+constexpr uint32_t kHtSamplesQuads = 256;
+using HtSamplesParams = KernelOf<HtDecodeInput, "j2k/t1/ht_decode", "j2k_t1_ht_samples">;
+using HtSamplesLargeParams = KernelOf<HtDecodeInput, "j2k/t1/ht_decode", "j2k_t1_ht_samples_large">;
 
 }  // namespace cudaenc::j2k
