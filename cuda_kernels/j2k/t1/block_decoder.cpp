@@ -32,8 +32,6 @@ MqDecodeTables make_mq_decode_tables() {
             negative = at(1, 7) | at(3, 2) | at(5, 14) | at(7, 9);
         tables.codings[kSignCodings + sign_coding_index(significant, negative)] = contexts.sign[i];
     }
-    tables.codings[kRunCoding] = kRunLength << 1;
-    tables.codings[kUniformCoding] = kUniform << 1;
     return tables;
 }
 

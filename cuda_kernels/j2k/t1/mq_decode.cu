@@ -152,7 +152,7 @@ class MqLane {
         CUDAENC_NO_UNROLL
         for (; passes_ < end; passes_++)
             if (pass_kind(passes_) == kSignificancePropagation)
-                propagate<true>(raw);
+                propagate(raw);
             else
                 refine<true>(raw);
         return true;
@@ -163,7 +163,7 @@ class MqLane {
         while (passes_ < end) {
             const int kind = pass_kind(passes_);
             if (kind == kSignificancePropagation)
-                propagate<false>(mq);
+                propagate(mq);
             else if (kind == kMagnitudeRefinement)
                 refine<false>(mq);
             else
@@ -239,67 +239,106 @@ class MqLane {
         return samples_within(b_.width - 8 * place.x, b_.height - 4 * place.y);
     }
 
+    // A member, and how it is coded: its number, that of the sample before and above it in columns of six rows; whether
+    // its column is in run-length mode (D.3.4).
+    struct Member {
+        uint32_t i, at, coding, is_run;
+    };
+    // The first one; any sample if there is none. fours: columns of four members.
+    template <bool kCleanUp>
+    DEVICE_MEMBER Member first_of(uint32_t members, uint32_t fours, uint64_t significant) const {
+        const uint32_t i = opaque(static_cast<uint32_t>(find_first_set(members | 1u << 31))), at = i + (i >> 2) * 2,
+                       around = static_cast<uint32_t>(significant >> at);
+        const uint32_t coding = tables_.codings[zero_codings_ + zero_coding_index(around)];
+        if constexpr (!kCleanUp) return {i, at, coding, 0};
+        const uint32_t is_run = around & 0x3FFFF ? 0 : fours >> i & 1;
+        return {i, at, is_run ? kRunLength << 1 : coding, is_run};
+    }
+
     // What a lane decodes next, before the one above it. Lanes of a warp have different ones, so that all pass through
     // the same code.
     enum Next { kZero, kSign, kSecondPlaceBit, kFirstPlaceBit };
 
     // Decodes which of a word's samples become significant, and their signs, where the scan meets a member (D.3.1). In
-    // run-length mode (D.3.4) a column of four members has one decision if none does, and else two that tell the first
-    // one. uncoded: samples that may become members. Returns those that were. Until it has its sign, the sample that is
-    // next is the first member.
-    template <bool kCleanUp, bool kRaw, class Source>
-    DEVICE_MEMBER uint32_t find_significant(Source &source, Place &place, uint32_t members, uint32_t uncoded) {
+    // run-length mode a column of four members has one decision if none does, and else two that tell the first one.
+    // uncoded: samples that may become members. Returns those that were. While a decision is on its way, those that may
+    // follow it are looked up.
+    template <bool kCleanUp>
+    DEVICE_MEMBER uint32_t find_significant(MqLaneDecoder &mq, Place &place, uint32_t members, uint32_t uncoded) {
         const Window &above = place.above, &own = place.own, &below = place.below;
         uint64_t significant = in_columns(own.own, above.own, below.own) |
                                column_before(own.left, above.left, below.left) |
                                column_behind(own.right, above.right, below.right);
         uint32_t signs = words_.negative[place.index * static_cast<uint32_t>(stride_)];
-        uint64_t negative = kRaw ? 0 : negative_around(place, signs) << 1;
-        // Columns of four members.
+        uint64_t negative = negative_around(place, signs) << 1;
         uint32_t fours = members & members >> 1;
         fours &= fours >> 2 & kFirst;
-        uint32_t visited = 0, added = 0;
+        Member now = first_of<kCleanUp>(members, fours, significant);
         Next next = kZero;
+        uint32_t visited = 0, added = 0;
         while (members) {
-            const uint32_t i = opaque(static_cast<uint32_t>(find_first_set(members))), bit = 1u << i;
-            const uint32_t at = i + (i >> 2) * 2;  // of the sample before and above it
-            bool run = false;
-            uint32_t decision;
-            if constexpr (kRaw) {
-                decision = source.get();
-            } else {
-                const uint32_t around = static_cast<uint32_t>(significant >> at),
-                               of_sign = sign_coding_index(around, static_cast<uint32_t>(negative >> at)),
-                               of_zero = zero_codings_ + zero_coding_index(around);
-                uint32_t index = next == kSign ? kSignCodings + of_sign : of_zero;
-                if constexpr (kCleanUp) {
-                    // The whole column is left, and nothing around it is significant.
-                    run = next == kZero && (fours & bit) && !(around & 0x3FFFF);
-                    index = run ? kRunCoding : next > kSign ? kUniformCoding : index;
-                }
-                const uint32_t coding = tables_.codings[index];
-                decision = decode(source, coding >> 1) ^ (coding & 1);
-            }
-            const bool is_sign = next == kSign;
-            const uint32_t done = kCleanUp && next == kFirstPlaceBit ? 3 * bit : run ? 15 * bit : bit;
-            const bool has_done = is_sign || (decision != 0) != (next == kZero);
+            const uint32_t bit = 1u << now.i, coding = now.coding;
+            const bool is_sign = next == kSign, is_place = kCleanUp && next > kSign;
+            const uint32_t of_sign =
+                tables_.codings[kSignCodings + sign_coding_index(static_cast<uint32_t>(significant >> now.at),
+                                                                 static_cast<uint32_t>(negative >> now.at))];
+            uint32_t behind = members & ~(now.is_run ? 15 * bit : bit);  // the members, if this one is done
             if (is_sign) {
                 added |= bit;
-                signs |= decision << i;
-                significant |= uint64_t{128} << at;
-                negative |= static_cast<uint64_t>(decision << 8) << at;
-                if (!kCleanUp) members |= reached_from(bit) & uncoded;
+                significant |= uint64_t{128} << now.at;
+                if (!kCleanUp) behind |= reached_from(bit) & uncoded;
             }
+            const Member following = first_of<kCleanUp>(behind, fours, significant);
+            const uint32_t decision = decode(mq, coding >> 1) ^ (coding & 1);
             visited |= bit;
-            next = static_cast<Next>(next != kZero ? next - 1 : !decision ? kZero : run ? kFirstPlaceBit : kSign);
-            if (has_done) members ^= done;
+            if (is_sign) {
+                signs |= decision << now.i;
+                negative |= static_cast<uint64_t>(decision << 8) << now.at;
+            }
+            if (is_place) {
+                const bool is_first = next == kFirstPlaceBit;
+                const uint32_t step = decision << (is_first ? 1 : 0);
+                members &= ~0u << (now.i + step);
+                now.i += step;
+                now.at += step;
+                // Of a sign that nothing around has a say in.
+                now.coding = is_first ? kUniform << 1 : kSignCoding << 1;
+                next = is_first ? kSecondPlaceBit : kSign;
+            } else if (is_sign || !decision) {
+                members = behind;
+                now = following;
+                next = kZero;
+            } else {
+                now.coding = now.is_run ? kUniform << 1 : of_sign;
+                next = now.is_run ? kFirstPlaceBit : kSign;
+                now.is_run = 0;
+            }
         }
-        if (added) {
-            place.own.own |= added;
-            words_.significant[place.index * static_cast<uint32_t>(stride_)] = place.own.own;
-            words_.negative[place.index * static_cast<uint32_t>(stride_)] = signs;
-        }
+        keep(place, added, signs);
         return visited;
+    }
+    // The same of a raw segment.
+    template <bool>
+    DEVICE_MEMBER uint32_t find_significant(RawReaderOf<CodewordWords> &raw, Place &place, uint32_t members,
+                                            uint32_t uncoded) {
+        uint32_t visited = 0, added = 0, signs = words_.negative[place.index * static_cast<uint32_t>(stride_)];
+        while (members) {
+            const uint32_t i = static_cast<uint32_t>(find_first_set(members)), bit = 1u << i;
+            visited |= bit;
+            members ^= bit;
+            if (!raw.get()) continue;
+            added |= bit;
+            signs |= raw.get() << i;
+            members |= reached_from(bit) & uncoded;
+        }
+        keep(place, added, signs);
+        return visited;
+    }
+    DEVICE_MEMBER void keep(Place &place, uint32_t added, uint32_t signs) {
+        if (!added) return;
+        place.own.own |= added;
+        words_.significant[place.index * static_cast<uint32_t>(stride_)] = place.own.own;
+        words_.negative[place.index * static_cast<uint32_t>(stride_)] = signs;
     }
     // The neighbours of a sample that the scan has yet to reach, in its word.
     DEVICE_MEMBER static uint32_t reached_from(uint32_t bit) {
@@ -313,12 +352,12 @@ class MqLane {
     }
 
     // D.3.1
-    template <bool kRaw, class Source>
+    template <class Source>
     DEVICE_MEMBER void propagate(Source &source) {
         for_each_word([&](Place &place) {
             const uint32_t uncoded = valid(place) & ~place.own.own, members = uncoded & place.near();
             uint32_t visited = 0;
-            if (members) visited = find_significant<false, kRaw>(source, place, members, uncoded);
+            if (members) visited = find_significant<false>(source, place, members, uncoded);
             words_.visited[place.index * static_cast<uint32_t>(stride_)] = visited;
         });
     }
@@ -332,16 +371,23 @@ class MqLane {
             if (!members) return;
             const uint32_t again = words_.refined[at], near = place.near() & ~again;
             words_.refined[at] = members;  // all that were significant before this bit-plane
-            uint32_t ones = 0;
+            // The next one is looked up while a decision is on its way.
+            const auto first_of = [](uint32_t samples) { return find_first_set(samples | 1u << 31); };
+            const auto context_of = [&](int i) { return kRefinement + (near >> i & 1) + (again >> i & 1) * 2; };
+            int i = first_of(members);
+            uint32_t context = context_of(i), ones = 0;
             while (members) {
-                const int i = find_first_set(members);
                 members &= members - 1;
+                const int following = first_of(members);
+                const uint32_t context_of_it = context_of(following);
                 uint32_t decision;
                 if constexpr (kRaw)
                     decision = source.get();
                 else
-                    decision = decode(source, kRefinement + (near >> i & 1) + (again >> i & 1) * 2);
+                    decision = decode(source, context);
                 ones |= decision << i;
+                i = following;
+                context = context_of_it;
             }
             words_.visited[at] = visited | ones;
         });
@@ -353,7 +399,7 @@ class MqLane {
         for_each_word([&](Place &place) {
             const uint32_t at = place.index * static_cast<uint32_t>(stride_), visited = words_.visited[at],
                            refined = words_.refined[at], members = valid(place) & ~(place.own.own | visited);
-            if (members) find_significant<true, false>(mq, place, members, 0);
+            if (members) find_significant<true>(mq, place, members, 0);
             bits(place.index, plane) = (place.own.own & ~refined) | (visited & refined);
         });
     }

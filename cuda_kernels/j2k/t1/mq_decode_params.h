@@ -21,8 +21,7 @@ CUDAENC_HD constexpr int mq_decode_lanes(uint32_t words) {
 }
 // How decisions are coded, context << 1 | what they are flipped by: zero coding, [zero_coding_row()][the 3 x 3 samples,
 // column by column, bit 8 of them is that in the first row and the first column but one]; signs by sign_coding_index().
-constexpr uint32_t kSignCodings = 3 * 512, kRunCoding = kSignCodings + 512, kUniformCoding = kRunCoding + 1,
-                   kCodings = kRunCoding + 4;
+constexpr uint32_t kSignCodings = 3 * 512, kCodings = kSignCodings + 512;
 struct MqDecodeTables {
     MqTable rows;
     uint8_t codings[kCodings];
