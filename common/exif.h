@@ -30,6 +30,11 @@ class Exif {
         if (type >= kSignedByte && value >> (8 * size - 1)) return {};
         return value;
     }
+    // 1 to 8 (CIPA DC-008, 4.6.4 A); 1: as it is, also where none is told.
+    int orientation() const {
+        const uint32_t value = number(kOrientation).value_or(1);
+        return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+    }
     // Of type RATIONAL; without those of denominator 0.
     std::optional<ExifRational> rational(Tag tag) const {
         constexpr uint32_t kRational = 5;

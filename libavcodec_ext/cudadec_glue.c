@@ -158,19 +158,28 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
     int ret;
 
     if (software == AV_PIX_FMT_NONE) {
-        av_log(avctx, AV_LOG_ERROR, "Pictures of these components have no pixel format\n");
+        const CudaencFormat *f = &info->format;
+
+        if (f->color_model == CUDAENC_COLOR_CMYK)
+            av_log(avctx, AV_LOG_ERROR, "CMYK of JPEG 2000 is not supported: FFmpeg has no pixel format of inks\n");
+        else
+            av_log(avctx, AV_LOG_ERROR, "No pixel format has %d components of %d bits, the second of 1/%d x 1/%d of the samples\n",
+                   f->components, f->component[0].depth, 1 << f->component[f->components > 1].log2_subsample_x,
+                   1 << f->component[f->components > 1].log2_subsample_y);
+        return AVERROR_PATCHWELCOME;
+    }
+    if (s->fields == 2 && (has_region || avctx->lowres && s->codec == CUDAENC_CODEC_MJPEG ||
+                           info->format.height & ((1 << info->format.component[1].log2_subsample_y) - 1))) {
+        av_log(avctx, AV_LOG_ERROR, "%s, or of odd heights with half the chroma are not supported%s\n",
+               s->codec == CUDAENC_CODEC_MJPEG ? "Fields with -lowres" : "Fields with -region",
+               s->codec == CUDAENC_CODEC_MJPEG ? ": -c:v mjpeg reads them" : "");
         return AVERROR_PATCHWELCOME;
     }
     if (AV_CEIL_RSHIFT(width, avctx->lowres) != info->format.width ||
-        AV_CEIL_RSHIFT(height / s->fields, avctx->lowres) != info->format.height) {
-        av_log(avctx, AV_LOG_ERROR, "-lowres %d of a picture at an odd offset is not supported: it has %dx%d samples\n",
-               avctx->lowres, info->format.width, info->format.height);
-        return AVERROR_PATCHWELCOME;
-    }
-    if (s->fields == 2 &&
-        (avctx->lowres || has_region || info->height & ((1 << info->format.component[1].log2_subsample_y) - 1))) {
-        av_log(avctx, AV_LOG_ERROR, "Fields with -lowres or -region, or of odd heights with half the chroma are not supported: "
-               "-c:v %s reads them\n", avcodec_get_name(avctx->codec_id));
+        AV_CEIL_RSHIFT(height, avctx->lowres) != info->format.height * s->fields) {
+        av_log(avctx, AV_LOG_ERROR, "-lowres %d of a picture at an odd offset%s is not supported: it has %dx%d samples\n",
+               avctx->lowres, s->fields == 2 ? ", or of fields of this height" : "", info->format.width,
+               info->format.height * s->fields);
         return AVERROR_PATCHWELCOME;
     }
     if (width != avctx->coded_width || height != avctx->coded_height) {
@@ -292,8 +301,10 @@ static int has_second_field(AVCodecContext *avctx, const CudaencPictureInfo *fir
            software_format(&info.format) == software_format(&first->format);
 }
 
-/* Whether a packet holds two fields. Its first picture is flatter than the container's, as FFmpeg's decoder tells them.
- * Another picture of the same size follows, or the first one has half of the container's lines and the other is lost. */
+/* Whether a packet holds two fields. Another picture of the same size follows the first one. This is flatter than the
+ * container's, as FFmpeg's decoder tells them; not so of JPEG 2000, where two codestreams are fields alone (SMPTE ST
+ * 422), and FFmpeg, which reads the first one, may have taken its size for the container's. Or the first one has half of
+ * the container's lines, and the other is lost. */
 static void set_fields(AVCodecContext *avctx, const CudaencPictureInfo *info)
 {
     FFCudadecContext *s = avctx->priv_data;
@@ -303,18 +314,21 @@ static void set_fields(AVCodecContext *avctx, const CudaencPictureInfo *info)
     s->fields     = 1;
     s->missing    = 0;
     s->first_size = size;
-    if (4 * info->height * width < 3 * height * info->width) {
+    if (4 * info->height * width < 3 * height * info->width || s->codec == CUDAENC_CODEC_J2K) {
         const size_t first = cudaenc_decoder_picture_size(s->pkt->data, size);
         const int second   = has_second_field(avctx, info, s->pkt->data + first, size - first);
 
-        if (second || info->width == width && info->height == (height + 1) / 2) {
+        if (second || info->width == width && height > 1 && info->height == (height + 1) / 2) {
             s->fields     = 2;
             s->missing    = !second;
             s->first_size = first;
         }
     }
     s->bottom_first = avctx->field_order == AV_FIELD_BB ||
+                      s->codec == CUDAENC_CODEC_J2K && avctx->field_order == AV_FIELD_BT ||
                       avctx->field_order == AV_FIELD_UNKNOWN && avctx->codec_tag == MKTAG('M', 'J', 'P', 'G');
+    s->top_shown_first = s->codec == CUDAENC_CODEC_J2K && avctx->field_order == AV_FIELD_TB ? 0 :
+                         s->codec == CUDAENC_CODEC_J2K && avctx->field_order == AV_FIELD_BT ? 1 : !s->bottom_first;
 }
 
 static void drop_frames(FFCudadecContext *s)
@@ -414,7 +428,7 @@ static int submit_packet(AVCodecContext *avctx)
     cudaenc_set_key_frame(frame);
     ret = add_side_data(avctx, frame, &info);
     if (s->fields == 2)
-        cudaenc_set_interlaced(frame, !s->bottom_first);
+        cudaenc_set_interlaced(frame, s->top_shown_first);
     if (ret >= 0)
         ret = submit_pictures(avctx, frame);
     if (ret < 0) {

@@ -52,6 +52,7 @@ typedef struct FFCudadecContext {
     int fields;           /**< its pictures: 1, or 2 of half the container's height */
     int missing;          /**< the second of them, in whose place the first one is */
     int bottom_first;     /**< the first one is the bottom field */
+    int top_shown_first;
     size_t first_size;    /**< bytes of the first one */
     /** Pictures in flight with their packets, the oldest at first_frame. */
     struct {

@@ -6,7 +6,9 @@
 #include <limits>
 
 #include "../error.h"
+#include "../exif.h"
 #include "../option_checks.h"
+#include "codestream/markers.h"
 #include "codestream/read_headers.h"
 #include "jp2_reader.h"
 
@@ -146,10 +148,38 @@ Description map_channels(const Description &d, const Jp2File &file, std::vector<
     return mapped;
 }
 
+// Of more components than a format has those that cdef names: the colours in their order, then opacity of the whole
+// picture.
+void select_channels(Description &d, Jp2File &file, std::vector<Channel> &channels) {
+    std::array<const ChannelDefinition *, kMaxComponents> told{};
+    for (const ChannelDefinition &k : file.channels) {
+        const bool is_colour = k.type == 0 && k.association >= 1, is_opacity = k.type == 1 || k.type == 2;
+        const size_t place = is_colour                          ? k.association - 1u
+                             : is_opacity && k.association == 0 ? kMaxComponents - 1
+                                                                : kMaxComponents;
+        if (k.channel >= channels.size() || place >= kMaxComponents) continue;
+        if (told[place])
+            unsupported(format_string("a picture of %zu components where cdef gives channels %d and %d one meaning",
+                                      channels.size(), told[place]->channel, k.channel));
+        told[place] = &k;
+    }
+    std::vector<Channel> selected;
+    std::vector<Component> components;
+    for (const ChannelDefinition *k : told) {
+        if (!k) continue;
+        selected.push_back(channels[k->channel]);
+        components.push_back(d.components[k->channel]);
+    }
+    const bool is_gray = told[0] && !told[1] && !told[2], is_three = told[0] && told[1] && told[2];
+    if (!is_gray && !is_three)
+        unsupported(format_string("a picture of %zu components of which cdef names no colours", channels.size()));
+    channels = std::move(selected), d.components = std::move(components);
+    file.channels.clear();  // they are in their order
+}
+
 // Where components go by cdef: colours in their order, then opacity.
 std::array<uint8_t, kMaxComponents> places_of(const Jp2File &file, size_t components) {
     std::array<uint8_t, kMaxComponents> places{0, 1, 2, 3}, told = places;
-    if (components > kMaxComponents) return places;
     uint32_t taken = 0;
     for (const ChannelDefinition &k : file.channels) {
         const bool is_colour = k.type == 0 && k.association >= 1;
@@ -291,7 +321,7 @@ std::string damage_of_blocks(size_t damaged) {
 }
 
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options) {
-    const Jp2File file = read_jp2(packet);
+    Jp2File file = read_jp2(packet);
     if (file.codestream.empty()) throw Error(CUDAENC_ERR_INVALID, "JPEG 2000: this is neither a codestream nor a file");
     const Description coded = read_headers(file.codestream);
     const Area area = area_of(coded, options.region);
@@ -299,7 +329,8 @@ std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, cons
     auto header = std::make_unique<Header>();
     // What follows may be of another picture with the same headers.
     header->size = static_cast<size_t>(file.codestream.data() - packet.data()) + coded.coded_tile_parts.front().begin;
-    const Description d = map_channels(coded, file, header->channels);
+    Description d = map_channels(coded, file, header->channels);
+    if (d.components.size() > kMaxComponents) select_channels(d, file, header->channels);
     const std::array<uint8_t, kMaxComponents> places = places_of(file, d.components.size());
     CudaencPictureInfo &info = header->info;
     info.format = make_format(d, file, places, options, area);
@@ -307,8 +338,11 @@ std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, cons
     whole.lowres = 0, whole.region = {};
     const CudaencFormat before = make_format(d, file, places, whole, area_of(coded, {}));
     info.width = before.width, info.height = before.height;
-    info.sample_aspect_num = 0, info.sample_aspect_den = 1;
-    info.orientation = 1;
+    info.sample_aspect_num = static_cast<int>(file.sample_aspect_num);
+    info.sample_aspect_den = static_cast<int>(file.sample_aspect_den);
+    info.orientation = Exif(file.exif).orientation();
+    info.exif = file.exif.empty() ? nullptr : file.exif.data();
+    info.exif_size = file.exif.size();
     for (size_t c = 0; c < header->channels.size(); c++) {
         header->channels[c].place = places[c];
         info.is_signed[places[c]] = d.components[c].is_signed && !options.usual_format;
@@ -322,10 +356,12 @@ std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, cons
 size_t picture_size(std::span<const uint8_t> packet) {
     const Jp2File file = read_jp2(packet);
     if (file.codestream.empty()) return 0;
-    if (file.codestream.data() != packet.data()) return packet.size();
+    if (file.is_file) return packet.size();
     try {
-        const size_t end = read_headers(packet).coded_tile_parts.back().end;
-        return std::min(packet.size(), end + 2);  // with EOC
+        const std::span<const uint8_t> rest =
+            file.codestream.subspan(read_headers(file.codestream).coded_tile_parts.back().end);
+        const bool has_eoc = rest.size() >= 2 && rest[0] == kEoc >> 8 && rest[1] == (kEoc & 0xFF);
+        return static_cast<size_t>(rest.data() - packet.data()) + (has_eoc ? 2 : 0);
     } catch (const Error &) {
         return packet.size();
     }

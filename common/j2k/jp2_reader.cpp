@@ -2,9 +2,12 @@
 #include "jp2_reader.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <optional>
 
 #include "codestream/markers.h"
+#include "jp2_metadata.h"
 
 namespace cudaenc::j2k {
 
@@ -45,10 +48,10 @@ std::optional<Box> take_box(Bytes &from) {
 
 bool is_codestream(Bytes b) { return b.size() >= 4 && get16(b, 0) == kSoc && get16(b, 2) == kSiz; }
 
-void read_colour(Bytes colr, Jp2File &file) {  // I.5.3.3. Of several the first one counts.
+void read_colour(Bytes colr, Jp2File &file) {  // I.5.3.3; method 3 is of T.801. Of several the first one counts.
     if (colr.size() < 3 || file.enumerated_colour || !file.icc_profile.empty()) return;
     if (colr[0] == 1 && colr.size() >= 7) file.enumerated_colour = get32(colr, 3);
-    if (colr[0] == 2) file.icc_profile = colr.subspan(3);
+    if (colr[0] == 2 || colr[0] == 3) file.icc_profile = colr.subspan(3);
 }
 
 void read_palette(Bytes pclr, Jp2File &file) {
@@ -64,14 +67,19 @@ void read_palette(Bytes pclr, Jp2File &file) {
     for (size_t entry = 0; entry < entries; entry++)
         for (PaletteColumn &column : file.palette) {
             const size_t bytes = column.depth > 8 ? 2 : 1;
-            if (pclr.size() - at < bytes) return;  // the others are 0
-            const auto value = static_cast<int32_t>(bytes == 2 ? get16(pclr, at) : pclr[at]);
-            const int unused = 32 - column.depth;
-            column.values[entry] = column.is_signed
-                                       ? static_cast<int32_t>(static_cast<uint32_t>(value) << unused) >> unused
-                                       : value & ((1 << column.depth) - 1);
+            if (pclr.size() - at < bytes) break;  // the others are 0
+            column.values[entry] = static_cast<int32_t>(bytes == 2 ? get16(pclr, at) : pclr[at]);
             at += bytes;
         }
+    for (PaletteColumn &column : file.palette) {
+        // Some writers declare the depth of the indices. Then entries have more bits: those of their bytes.
+        if (std::ranges::any_of(column.values, [&](int32_t value) { return value >> column.depth; }))
+            column.depth = column.depth > 8 ? 16 : 8;
+        const int unused = 32 - column.depth;
+        if (column.is_signed)
+            for (int32_t &value : column.values)
+                value = static_cast<int32_t>(static_cast<uint32_t>(value) << unused) >> unused;
+    }
 }
 
 void read_mappings(Bytes cmap, Jp2File &file) {
@@ -86,6 +94,48 @@ void read_channels(Bytes cdef, Jp2File &file) {
                                  static_cast<uint16_t>(get16(cdef, at + 4))});
 }
 
+// I.5.3.7: samples a metre, vertically and horizontally, as numerators, denominators and powers of ten. A sample is as
+// many times wider than high as there are more of them in a column. Of several boxes the first one counts.
+void read_resolution(Bytes res, Jp2File &file) {
+    const auto box = take_box(res);
+    if (!box || (box->type != type_of("resc") && box->type != type_of("resd")) || box->content.size() < 10) return;
+    const Bytes r = box->content;
+    uint64_t num = uint64_t{get16(r, 0)} * get16(r, 6), den = uint64_t{get16(r, 4)} * get16(r, 2);
+    const int tens = static_cast<int8_t>(r[8]) - static_cast<int8_t>(r[9]);
+    for (int i = 0; i < std::abs(tens) && num && den; i++) {
+        uint64_t &term = tens > 0 ? num : den;
+        if (term > std::numeric_limits<uint64_t>::max() / 10) return;  // beyond any aspect
+        term *= 10;
+    }
+    if (!num || !den) return;
+    const uint64_t common = std::gcd(num, den);
+    num /= common, den /= common;
+    while (std::max(num, den) > std::numeric_limits<int32_t>::max()) num = (num + 1) / 2, den = (den + 1) / 2;
+    file.sample_aspect_num = static_cast<uint32_t>(num), file.sample_aspect_den = static_cast<uint32_t>(den);
+}
+
+void read_uuid(Bytes uuid, Jp2File &file) {  // I.7.2
+    if (file.exif.empty() && uuid.size() > kExifUuid.size() &&
+        std::ranges::equal(uuid.first(kExifUuid.size()), kExifUuid))
+        file.exif = uuid.subspan(kExifUuid.size());
+}
+
+void read_header_box(Bytes header, Jp2File &file) {  // I.5.3
+    while (const auto box = take_box(header)) {
+        if (box->type == type_of("colr")) read_colour(box->content, file);
+        if (box->type == type_of("cdef")) read_channels(box->content, file);
+        if (box->type == type_of("pclr")) read_palette(box->content, file);
+        if (box->type == type_of("cmap")) read_mappings(box->content, file);
+        if (box->type == type_of("res ") && !file.sample_aspect_num) read_resolution(box->content, file);
+    }
+}
+
+// From the first SOC on that SIZ follows; empty: there is none.
+Bytes find_codestream(Bytes packet) {
+    while (packet.size() >= 4 && !is_codestream(packet)) packet = packet.subspan(1);
+    return is_codestream(packet) ? packet : Bytes{};
+}
+
 }  // namespace
 
 Jp2File read_jp2(Bytes packet) {
@@ -94,19 +144,17 @@ Jp2File read_jp2(Bytes packet) {
         file.codestream = packet;
         return file;
     }
-    if (packet.size() < 12 || get32(packet, 0) != 12 || get32(packet, 4) != type_of("jP  ")) return file;
-    while (const auto box = take_box(packet)) {
+    file.is_file = packet.size() >= 12 && get32(packet, 0) == 12 && get32(packet, 4) == type_of("jP  ");
+    Bytes boxes = packet;
+    while (const auto box = take_box(boxes)) {
+        // Samples of Motion JPEG 2000 (ISO/IEC 15444-3) are boxes without the signature.
+        if (!file.is_file && box->type != type_of("jp2c") && box->type != type_of("jp2h")) break;
         if (box->type == type_of("jp2c") && file.codestream.empty()) file.codestream = box->content;
         if (box->type == type_of("cmap")) read_mappings(box->content, file);  // of some writers
-        if (box->type != type_of("jp2h")) continue;
-        Bytes header = box->content;
-        while (const auto inner = take_box(header)) {
-            if (inner->type == type_of("colr")) read_colour(inner->content, file);
-            if (inner->type == type_of("cdef")) read_channels(inner->content, file);
-            if (inner->type == type_of("pclr")) read_palette(inner->content, file);
-            if (inner->type == type_of("cmap")) read_mappings(inner->content, file);
-        }
+        if (box->type == type_of("uuid")) read_uuid(box->content, file);
+        if (box->type == type_of("jp2h")) read_header_box(box->content, file);
     }
+    if (file.codestream.empty()) file.codestream = find_codestream(packet);
     // Without a mapping that uses columns alone each column is a channel of the first component, as readers take it.
     const bool by_columns = std::ranges::all_of(file.mappings, [](const ChannelMapping &m) { return m.by_palette; });
     if (!file.palette.empty() && (file.mappings.empty() || !by_columns)) {

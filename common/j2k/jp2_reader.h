@@ -26,14 +26,18 @@ struct ChannelMapping {
 
 struct Jp2File {
     std::span<const uint8_t> codestream;  // from SOC on; empty: there is none
+    bool is_file = false;                 // begins with the signature box; else what follows may be another codestream
     uint32_t enumerated_colour = 0;       // EnumCS of the first colr box that a reader knows; 0: none
     std::span<const uint8_t> icc_profile;
+    std::span<const uint8_t> exif;                          // a TIFF structure
+    uint32_t sample_aspect_num = 0, sample_aspect_den = 1;  // of the first resolution, up to INT32_MAX; 0/1: unknown
     std::vector<PaletteColumn> palette;
     std::vector<ChannelMapping> mappings;
     std::vector<ChannelDefinition> channels;
 };
 
-// Of a bare codestream that alone. Boxes that are cut, or unknown, are left out.
+// Of a bare codestream that alone. Boxes that are cut, or unknown, are left out. Where no box has a codestream it is
+// what begins with SOC and SIZ, as in files whose boxes are damaged.
 Jp2File read_jp2(std::span<const uint8_t> packet);
 
 }  // namespace cudaenc::j2k

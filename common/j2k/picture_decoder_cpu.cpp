@@ -56,6 +56,7 @@ class PictureDecoder {
                        [&](size_t i) { packets[i] = read_packets(codestream_, d_, g_, tiles_[i], wanted_); });
         for (const TilePackets &p : packets) decode_blocks(p);
         for (const uint32_t tile : tiles_) decode_tile(tile);
+        if (!d_.damage.empty()) return d_.damage;
         for (const TilePackets &p : packets)
             if (!p.damage.empty()) return p.damage;
         return damage_of_blocks(damaged_);

@@ -49,12 +49,6 @@ class SegmentReader {
     std::span<const uint8_t> bytes_;
 };
 
-// 1 where none is told.
-int orientation_of(std::span<const uint8_t> exif) {
-    const uint32_t value = Exif(exif).number(Exif::kOrientation).value_or(1);
-    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
-}
-
 }  // namespace
 
 class StreamReader::Parser {
@@ -148,7 +142,7 @@ class StreamReader::Parser {
             case kApp1:
                 if (segment.skip("Exif\0") && s_.metadata.exif.empty()) {
                     s_.metadata.exif = segment.rest();
-                    s_.metadata.orientation = orientation_of(segment.rest());
+                    s_.metadata.orientation = Exif(segment.rest()).orientation();
                     read_aspect(segment.rest());
                 }
                 break;

@@ -229,6 +229,7 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
                                    static_cast<uint32_t>(ty * description.tiles_x + tx));
         });
         UploadedBlocks &b = s.blocks = std::move(tiles[0]);
+        if (!description.damage.empty()) b.damage = description.damage;
         for (size_t tile = 1; tile < tiles.size(); tile++) b.append(tiles[tile]);
         if (b.bytes > std::numeric_limits<uint32_t>::max())
             throw Error(CUDAENC_ERR_UNSUPPORTED, format_string("JPEG 2000: %llu bytes of code-blocks on a device",

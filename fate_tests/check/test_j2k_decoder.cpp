@@ -14,6 +14,7 @@
 #include "../../common/j2k/codestream/read_headers.h"
 #include "../../common/j2k/picture_decoder_cpu.h"
 #include "j2k_case.h"
+#include "j2k_file.h"
 #include "pictures.h"
 #include "testing.h"
 
@@ -335,19 +336,38 @@ START_TEST(lowres_of_any_stream) {
 }
 END_TEST
 
-// A box of a file.
-std::vector<uint8_t> box(const char *type, const std::vector<uint8_t> &content) {
-    std::vector<uint8_t> out(8 + content.size());
-    put_be32(out.data(), static_cast<uint32_t>(out.size()));
-    std::copy_n(type, 4, out.begin() + 4);
-    std::ranges::copy(content, out.begin() + 8);
-    return out;
-}
-std::vector<uint8_t> joined(std::initializer_list<std::vector<uint8_t>> parts) {
-    std::vector<uint8_t> out;
-    for (const auto &part : parts) out.insert(out.end(), part.begin(), part.end());
-    return out;
-}
+// What the C API makes of a file, on the CPU.
+struct DecodedFile {
+    explicit DecodedFile(const std::vector<uint8_t> &file) {
+        CudaencDecoderConfig config;
+        cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K);
+        config.device = "cpu", config.threads = 1;
+        CudaencDecoder *decoder;
+        EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+        info.struct_size = sizeof info;
+        code = cudaenc_decoder_read_header(decoder, file.data(), file.size(), &info);
+        if (code == CUDAENC_OK) {
+            icc.assign(info.icc_profile, info.icc_profile + info.icc_profile_size);
+            Random random(1);
+            picture = make_picture(random, info.format);
+            CudaencCodedPicture coded{};
+            coded.struct_size = sizeof coded;
+            coded.data = file.data(), coded.size = file.size();
+            for (int i = 0; i < info.format.planes; i++)
+                coded.planes[i] = picture.memory[i].data(), coded.stride[i] = picture.stride[i];
+            EXPECT(cudaenc_decoder_submit(decoder, &coded) == CUDAENC_OK, "%s", cudaenc_last_error());
+            CudaencDecodedPicture decoded{};
+            decoded.struct_size = sizeof decoded;
+            EXPECT(cudaenc_decoder_wait(decoder, &decoded) == CUDAENC_OK, "%s", cudaenc_last_error());
+            corrupt = decoded.corrupt;
+        }
+        cudaenc_decoder_close(decoder);
+    }
+    int code = 0, corrupt = 0;  // of the header
+    CudaencPictureInfo info{};
+    std::vector<uint8_t> icc;
+    Picture picture{};
+};
 
 // Indices of four colours, which come out as three planes; channels by cdef.
 START_TEST(palettes_and_channels) {
@@ -366,32 +386,144 @@ START_TEST(palettes_and_channels) {
                                     // The first channel is blue, the last one red.
                                     box("cdef", {0, 3, 0, 0, 0, 0, 0, 3, 0, 1, 0, 0, 0, 2, 0, 2, 0, 0, 0, 1})})),
                 box("jp2c", codestream)});
-    CudaencDecoderConfig config;
-    cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K);
-    config.device = "cpu", config.threads = 1;
-    CudaencDecoder *decoder;
-    EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
-    CudaencPictureInfo info{};
-    info.struct_size = sizeof info;
-    EXPECT_EQ(cudaenc_decoder_read_header(decoder, file.data(), file.size(), &info), CUDAENC_OK);
-    EXPECT(info.format.components == 3 && info.format.color_model == CUDAENC_COLOR_RGB, "%d components",
-           info.format.components);
-    Picture made = make_picture(random, info.format);
-    CudaencCodedPicture coded{};
-    coded.struct_size = sizeof coded;
-    coded.data = file.data(), coded.size = file.size();
-    for (int i = 0; i < 3; i++) coded.planes[i] = made.memory[i].data(), coded.stride[i] = made.stride[i];
-    EXPECT_EQ(cudaenc_decoder_submit(decoder, &coded), CUDAENC_OK);
-    CudaencDecodedPicture decoded{};
-    decoded.struct_size = sizeof decoded;
-    EXPECT_EQ(cudaenc_decoder_wait(decoder, &decoded), CUDAENC_OK);
+    const DecodedFile made(file);
+    EXPECT(made.info.format.components == 3 && made.info.format.color_model == CUDAENC_COLOR_RGB, "%d components",
+           made.info.format.components);
     for (int c = 0; c < 3; c++)
         for (int y = 0; y < 17; y++)
             for (int x = 0; x < 31; x++) {
                 const uint32_t index = std::min(picture.get(0, x, y), 3u);
-                EXPECT_EQ(made.get(c, x, y), colours[index][2 - c]);
+                EXPECT_EQ(made.picture.get(c, x, y), colours[index][2 - c]);
             }
-    cudaenc_decoder_close(decoder);
+}
+END_TEST
+
+// Some writers declare the depth of the indices: entries that have more bits are of whole bytes.
+START_TEST(palettes_of_more_bits_than_they_declare) {
+    Random random(6);
+    Picture picture = make_picture(random, make_format(4, 1, 1, 8, false, CUDAENC_COLOR_GRAY));
+    for (int x = 0; x < 4; x++) picture.set(0, x, 0, static_cast<uint32_t>(x));
+    const std::vector<uint8_t> codestream = code(random, picture, false, true);
+    const DecodedFile made(
+        file_of(codestream, {box("pclr", {0, 4, 3, 3, 3, 7, 1, 2, 3, 250, 15, 4, 9, 0, 255, 0, 5, 6}),
+                             box("cmap", {0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1, 2})}));
+    const uint32_t samples[3][4] = {{1, 250, 9, 0}, {2, 15, 0, 5}, {3, 4, 255, 6}};
+    const int depths[3] = {8, 4, 8}, shifts[3] = {0, 4, 0};
+    for (int c = 0; c < 3; c++) {
+        EXPECT(made.info.format.component[c].depth == depths[c] && made.info.format.component[c].shift == shifts[c],
+               "component %d has %d bits", c, made.info.format.component[c].depth);
+        for (int x = 0; x < 4; x++) EXPECT_EQ(made.picture.get(c, x, 0), samples[c][x]);
+    }
+}
+END_TEST
+
+std::vector<uint8_t> resolution(std::initializer_list<uint8_t> terms) { return box("res ", box("resd", terms)); }
+
+START_TEST(what_boxes_tell) {
+    Random random(7);
+    Picture picture = make_picture(random, make_format(20, 10, 1, 8, false, CUDAENC_COLOR_GRAY));
+    fill(random, picture, Content::noise);
+    const std::vector<uint8_t> codestream = code(random, picture, false, true),
+                               colr = box("colr", {1, 0, 0, 0, 0, 0, 17});
+    // Vertical and horizontal numerators and denominators, then exponents of ten, -1 as 255.
+    const struct {
+        std::vector<uint8_t> res;
+        int num, den;
+    } rows[] = {{resolution({0, 4, 0, 1, 0, 2, 0, 1, 0, 0}), 2, 1},
+                {resolution({0, 1, 0, 3, 0, 1, 0, 2, 0, 0}), 2, 3},
+                {resolution({0, 1, 0, 1, 0, 1, 0, 1, 255, 0}), 1, 10},
+                {resolution({0, 1, 0, 1, 0, 1, 0, 1, 1, 255}), 100, 1},
+                {resolution({0, 1, 0, 1, 0, 1, 0, 1, 127, 128}), 0, 1},
+                {resolution({0, 1, 0, 0, 0, 1, 0, 1, 0, 0}), 0, 1},
+                {resolution({0, 1, 0, 1, 0, 1}), 0, 1},
+                {box("res ", joined({box("resc", {0, 3, 0, 1, 0, 1, 0, 1, 0, 0}),
+                                     box("resd", {0, 1, 0, 1, 0, 1, 0, 1, 0, 0})})),
+                 3, 1},
+                {{}, 0, 1}};
+    for (const auto &row : rows) {
+        const DecodedFile made(file_of(codestream, {colr, row.res}));
+        EXPECT(made.info.sample_aspect_num == row.num && made.info.sample_aspect_den == row.den, "%d/%d, not %d/%d",
+               made.info.sample_aspect_num, made.info.sample_aspect_den, row.num, row.den);
+    }
+    std::vector<uint8_t> exif{'J', 'p', 'g', 'T', 'i', 'f', 'f', 'E', 'x', 'i', 'f', '-', '>', 'J',
+                              'P', '2', 'M', 'M', 0,   42,  0,   0,   0,   8,   0,   1,   1,   0x12,
+                              0,   3,   0,   0,   0,   1,   0,   6,   0,   0,   0,   0,   0,   0};
+    const std::vector<uint8_t> icc = {2, 0, 0, 9, 8, 7};
+    const DecodedFile made(file_of(codestream, {box("colr", icc)}, box("uuid", exif)));
+    EXPECT_EQ(made.info.orientation, 6);
+    EXPECT_EQ(made.info.exif_size, exif.size() - 16);
+    EXPECT(made.info.icc_profile_size == 3 && made.icc[0] == 9 && made.icc[2] == 7);
+    exif[35] = 9;  // no orientation
+    EXPECT_EQ(DecodedFile(file_of(codestream, {colr}, box("uuid", exif))).info.orientation, 1);
+    // Boxes that are damaged, or lack: the codestream is found.
+    std::vector<uint8_t> damaged = file_of(codestream, {colr});
+    damaged[12] = 0xD4;  // of the length of jp2h
+    for (const std::vector<uint8_t> &file : {damaged, box("jp2c", codestream), joined({{1, 2, 3}, codestream})}) {
+        const DecodedFile found(file);
+        for (int x = 0; x < 20; x++) EXPECT_EQ(found.picture.get(0, x, 3), picture.get(0, x, 3));
+    }
+}
+END_TEST
+
+// Of five components those that cdef names: three colours in another order, and opacity.
+START_TEST(channels_of_many_components) {
+    Random random(8);
+    Picture picture = make_picture(random, make_format(16, 8, 3, 8, false, CUDAENC_COLOR_YUV));
+    fill(random, picture, Content::noise);
+    const std::vector<uint8_t> stream = of_five_components(picture);
+    const std::vector<uint8_t> colr = box("colr", {1, 0, 0, 0, 0, 0, 16});
+    const DecodedFile made(file_of(stream, {colr, channels_of_five()}));
+    EXPECT(made.info.format.components == 4 && made.info.format.has_alpha && !made.corrupt, "%d components",
+           made.info.format.components);
+    for (int y = 0; y < 8; y++)
+        for (int x = 0; x < 16; x++) {
+            for (int c = 0; c < 3; c++) EXPECT_EQ(made.picture.get(c, x, y), picture.get((c + 1) % 3, x, y));
+            EXPECT_EQ(made.picture.get(3, x, y), 128u);
+        }
+    const auto refusal = [&](std::initializer_list<uint8_t> cdef) {
+        EXPECT_EQ(DecodedFile(file_of(stream, {colr, box("cdef", cdef)})).code, CUDAENC_ERR_UNSUPPORTED);
+        return std::string(cudaenc_last_error());
+    };
+    EXPECT(refusal({0, 0}).ends_with("of which cdef names no colours is not supported"), "%s", cudaenc_last_error());
+    EXPECT(
+        refusal({0, 2, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1}).find("channels 0 and 1 one meaning") != std::string::npos,
+        "%s", cudaenc_last_error());
+}
+END_TEST
+
+// A tile between the samples of a component has no packets. It may have no tile-part either.
+START_TEST(a_tile_without_samples) {
+    Random random(9);
+    ThreadPool pool(1);
+    Picture picture = make_picture(random, make_format(1, 1, 1, 8, false, CUDAENC_COLOR_GRAY));
+    std::vector<uint8_t> stream = code(random, picture, false, true);
+    stream[11] = 2, stream[43] = 2;  // Xsiz and XRsiz: tiles of a column, samples in every other one
+    std::string damage;
+    const std::vector<Plane> planes = decode(pool, stream, {}, &damage);
+    EXPECT(damage.empty() && planes[0].width == 1, "%s", damage.c_str());
+}
+END_TEST
+
+// Where the first of two codestreams ends, with and without Psot, and within boxes.
+START_TEST(two_codestreams_in_a_packet) {
+    Random random(10);
+    Picture picture = make_picture(random, make_format(40, 30, 1, 8, false, CUDAENC_COLOR_GRAY));
+    fill(random, picture, Content::noise);
+    std::vector<uint8_t> stream;
+    do stream = code(random, picture, false, true);
+    while (read_headers(stream).coded_tile_parts.size() != 1);
+    const auto size_of_first = [&](const std::vector<uint8_t> &first) {
+        const std::vector<uint8_t> packet = joined({first, first});
+        return cudaenc_decoder_picture_size(packet.data(), packet.size());
+    };
+    EXPECT_EQ(size_of_first(stream), stream.size());
+    EXPECT_EQ(size_of_first(box("jp2c", stream)), stream.size() + 8);
+    size_t sot = 2;
+    while (stream[sot] != 0xFF || stream[sot + 1] != 0x90) sot++;
+    put_be32(&stream[sot + 6], 0);
+    EXPECT_EQ(size_of_first(stream), stream.size());
+    const DecodedFile made(joined({stream, stream}));
+    EXPECT(!made.corrupt && made.picture.get(0, 39, 29) == picture.get(0, 39, 29));
 }
 END_TEST
 
@@ -517,6 +649,11 @@ int main(int argc, char **argv) {
     tcase_add_test(host, lowres_of_any_stream);
     tcase_add_loop_test(host, planes_of_the_api, 0, 4);
     tcase_add_test(host, palettes_and_channels);
+    tcase_add_test(host, palettes_of_more_bits_than_they_declare);
+    tcase_add_test(host, what_boxes_tell);
+    tcase_add_test(host, channels_of_many_components);
+    tcase_add_test(host, a_tile_without_samples);
+    tcase_add_test(host, two_codestreams_in_a_packet);
     tcase_add_loop_test(host, damaged_codestreams, 0, 4);
     tcase_add_test(host, conformance);
     return run_suite(suite);

@@ -13,6 +13,7 @@
 #include "../../common/j2k/j2k.h"
 #include "fault_device.h"
 #include "j2k_case.h"
+#include "j2k_file.h"
 #include "pictures.h"
 #include "testing.h"
 
@@ -184,6 +185,21 @@ START_TEST(regions_and_layers) {
 }
 END_TEST
 
+// Components that are no channels, also beside those of a picture before, whose codestream has the same headers.
+START_TEST(channels_of_many_components) {
+    Random random(11);
+    Picture picture = make_picture(random, make_format(37, 29, 3, 8, false, CUDAENC_COLOR_YUV));
+    fill(random, picture, Content::noise);
+    const Bytes stream = of_five_components(picture), colr = box("colr", {1, 0, 0, 0, 0, 0, 17});
+    const Bytes gray = box("cdef", {0, 1, 0, 2, 0, 0, 0, 1}),
+                twice = box("cdef", {0, 2, 0, 1, 0, 0, 0, 1, 0, 1, 0, 2, 0, 0});
+    const std::vector<Bytes> packets{file_of(stream, {colr, channels_of_five()}), file_of(stream, {colr, gray}),
+                                     file_of(stream, {colr, twice}), file_of(stream, {colr})};
+    const std::array<int, 3> counts = compare(packets, device_specs[static_cast<size_t>(_i)], 0, 2);
+    EXPECT(counts[0] == 3 && counts[2] == 1, "%d whole, %d refused", counts[0], counts[2]);
+}
+END_TEST
+
 START_TEST(damage_is_said_alike) {
     const std::string &spec = device_specs[static_cast<size_t>(_i)];
     Random random(static_cast<uint64_t>(_i) + 100);
@@ -334,6 +350,7 @@ int main(int argc, char **argv) {
     const int devices = static_cast<int>(device_specs.size());
     tcase_add_loop_test(pictures, pictures_in_flight, 0, devices);
     tcase_add_loop_test(pictures, regions_and_layers, 0, devices);
+    tcase_add_loop_test(pictures, channels_of_many_components, 0, devices);
     tcase_add_loop_test(pictures, damage_is_said_alike, 0, devices);
     tcase_add_loop_test(pictures, device_frames, 0, devices);
     tcase_add_test(pictures, files);

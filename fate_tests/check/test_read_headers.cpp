@@ -228,7 +228,18 @@ START_TEST(damage_is_refused) {
     expect_refusal(tile_parts([](Bytes &out) { put_tile_part(out, 2, 0, 1, {}, {}); }), "Isot");
     expect_refusal(tile_parts([](Bytes &out) { put_tile_part(out, 0, 1, 2, {}, {}); }), "comes where 0 is due");
     expect_refusal(tile_parts([](Bytes &out) { put_tile_part(out, 0, 2, 2, {}, {}); }), "comes where 0 is due");
-    expect_refusal(tile_parts([](Bytes &out) { put_tile_part(out, 0, 0, 1, {}, {}), out.put16(0); }), "nor EOC");
+    // Behind a first tile-part it is said, and what came before counts.
+    const auto expect_damage = [&](const std::function<void(Bytes &)> &put, const char *word) {
+        const Description d =
+            read_headers(tile_parts([&](Bytes &out) { put_tile_part(out, 0, 0, 1, {}, {}), put(out); }));
+        EXPECT(d.damage.find(word) != std::string::npos, "'%s', not '%s'", d.damage.c_str(), word);
+        EXPECT_EQ(d.coded_tile_parts.size(), size_t{1});
+    };
+    expect_damage([](Bytes &out) { out.put16(0); }, "nor EOC");
+    expect_damage([](Bytes &out) { put_tile_part(out, 0, 2, 2, {}, {}); }, "comes where 1 is due");
+    expect_damage([](Bytes &out) { put_tile_part(out, 2, 0, 1, {}, {}); }, "Isot");
+    expect_damage([](Bytes &out) { out.put16(kSot), out.put16(10); }, "SOT is cut");
+    EXPECT(read_headers(Parts().stream()).damage.empty());
     // A tile-part that is longer than what is there is cut.
     Stream cut = Parts().stream();
     cut.resize(cut.size() - 3);

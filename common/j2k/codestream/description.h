@@ -105,6 +105,7 @@ struct Description : TileCoding {
     uint32_t capabilities = 0;                    // Ccap of that part
     int tile_parts;                               // where an encoder cuts tiles: CudaencJ2kTileParts
     std::vector<CodedTilePart> coded_tile_parts;  // in the order of the codestream; an encoder has none
+    std::string damage;                           // why tile-parts behind these are left out; mostly empty
     bool tlm, plt;
     std::string comment;
 

@@ -295,7 +295,7 @@ Description read_headers(std::span<const uint8_t> codestream) {
     if (!main.cod) refuse_codestream(at, "COD is missing");
     if (!main.qcd) refuse_codestream(at, "QCD is missing");
 
-    std::vector<TilePartHeader> parts = read_tile_parts(codestream, at, d.tiles());
+    std::vector<TilePartHeader> parts = read_tile_parts(codestream, at, d.tiles(), d.damage);
     unpack_headers(segments, parts);
     std::map<uint32_t, HeaderSegments> tiles;
     for (TilePartHeader &t : parts) {

@@ -50,12 +50,23 @@ CodedTilePart read_sot(std::span<const uint8_t> codestream, size_t at, int tiles
     part.parts = static_cast<uint8_t>(fields.get(1));  // too few in files of some encoders
     if (length && length < kSotBytes + kSodBytes)
         fields.refuse(format_string("Psot is %u: it has to be 0, or 14 or more", length));
-    // Without a length it is the last one, up to EOC.
+    // Without a length it is the last one: read_tile_parts() finds its end.
     const size_t rest = codestream.size() - at;
     part.is_cut = length > rest;
     part.end = at + (length ? std::min<size_t>(length, rest) : rest);
-    if (!length && rest >= kSotBytes + 2 && get16(codestream, part.end - 2) == kEoc) part.end -= 2;
     return part;
+}
+
+// The first EOC from `at` on, among packets. These have no two bytes above FF8F (B.10.1, C.2), but in SOP, whose number
+// of the packet may be any (A.8.1).
+size_t find_eoc(std::span<const uint8_t> codestream, size_t at) {
+    constexpr size_t kSopBytes = 6;
+    for (; codestream.size() - at >= 2; at++) {
+        const uint32_t marker = get16(codestream, at);
+        if (marker == kEoc) return at;
+        if (marker == kSop) at += std::min(kSopBytes, codestream.size() - at) - 1;
+    }
+    return codestream.size();
 }
 
 // The bytes of PPM or PPT marker segments, in the order of their indices (A.7.4, A.7.5).
@@ -99,10 +110,11 @@ std::vector<MarkerSegment> read_segments(std::span<const uint8_t> codestream, si
     }
 }
 
-std::vector<TilePartHeader> read_tile_parts(std::span<const uint8_t> codestream, size_t at, int tiles) {
+std::vector<TilePartHeader> read_tile_parts(std::span<const uint8_t> codestream, size_t at, int tiles,
+                                            std::string &damage) {
     std::vector<TilePartHeader> all;
     std::map<uint32_t, uint32_t> parts;  // of each tile so far
-    while (codestream.size() - at >= 2 && get16(codestream, at) == kSot) {
+    const auto read_next = [&] {
         CodedTilePart part = read_sot(codestream, at, tiles);
         uint32_t &next = parts[part.tile];
         if (part.part != next)
@@ -112,12 +124,20 @@ std::vector<TilePartHeader> read_tile_parts(std::span<const uint8_t> codestream,
         size_t header = at + kSotBytes;
         TilePartHeader read{part, read_segments(codestream, header, part.end, kSod)};
         read.part.begin = header + kSodBytes;
-        at = part.end;
+        const bool has_length = get16(codestream, at + 6) || get16(codestream, at + 8);  // Psot
+        if (!has_length) read.part.end = find_eoc(codestream, read.part.begin);
+        at = read.part.end;
         all.push_back(std::move(read));
+    };
+    try {
+        while (codestream.size() - at >= 2 && get16(codestream, at) == kSot) read_next();
+        if (all.empty()) refuse_codestream(at, "there is no tile-part");
+        if (!all.back().part.is_cut && codestream.size() - at >= 2 && get16(codestream, at) != kEoc)
+            refuse_codestream(at, "neither a tile-part nor EOC follows a tile-part");
+    } catch (const Error &e) {
+        if (all.empty()) throw;
+        damage = e.what();  // what came before is there
     }
-    if (all.empty()) refuse_codestream(at, "there is no tile-part");
-    if (!all.back().part.is_cut && codestream.size() - at >= 2 && get16(codestream, at) != kEoc)
-        refuse_codestream(at, "neither a tile-part nor EOC follows a tile-part");
     return all;
 }
 

@@ -46,8 +46,10 @@ struct TilePartHeader {
     CodedTilePart part;
     std::vector<MarkerSegment> segments;  // behind SOT
 };
-// The tile-parts from byte `at` on. Where the codestream ends early, the last one is cut.
-std::vector<TilePartHeader> read_tile_parts(std::span<const uint8_t> codestream, size_t at, int tiles);
+// The tile-parts from byte `at` on. Where the codestream ends early, the last one is cut. damage: why bytes behind the
+// last one are not read; else it stays as it is. Throws Error where the first one is damaged.
+std::vector<TilePartHeader> read_tile_parts(std::span<const uint8_t> codestream, size_t at, int tiles,
+                                            std::string &damage);
 
 // Gives tile-parts the packet headers of PPM marker segments, those of the main header, or of their own PPT marker
 // segments. Either kind may be missing; both together are refused.

@@ -141,6 +141,7 @@ class Reader {
         inclusion_.resize(last_node - first_node), zero_planes_.resize(last_node - first_node);
         uint32_t packet = all.first_packet, last = all.last_packet;
         while (last > packet && !is_wanted(g_.packets[last - 1])) last--;
+        if (packet == last) return std::move(out_);  // a tile without samples may have no tile-part
         try {
             if (parts_.empty()) throw Damage{"has no tile-part"};
             begin_part();
