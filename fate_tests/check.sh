@@ -162,6 +162,8 @@ beside interop-jpeg-decode fate_tests/interop/jpeg_decode.sh "$FATE" ${MEDIA:+"$
 beside interop-j2k-decode fate_tests/interop/j2k_decode.sh "$FATE"
 DEVICE=emu beside interop-j2k-decode-emu fate_tests/interop/j2k_decode.sh "$FATE"
 beside interop-jpeg-frames fate_tests/interop/jpeg_frames.py "$FATE"
+beside interop-j2k-frames fate_tests/interop/j2k_frames.py "$FATE"
+beside interop-j2k-frames-emu fate_tests/interop/j2k_frames.py "$FATE" emu
 step api fate_tests/interop/api.sh "$FATE"
 step api-emu fate_tests/interop/api.sh "$FATE" emu
 beside errors fate_tests/interop/errors.sh "$FATE"

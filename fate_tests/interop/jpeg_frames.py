@@ -11,45 +11,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import frame_fields
+from frame_fields import equal, run, value
 from tally import expect, finish
 
 BUILD, DEVICE = Path(sys.argv[1]).resolve(), (sys.argv[2:] or ['cpu'])[0]
 HERE = Path(__file__).resolve().parent
 FOLDER = Path(tempfile.mkdtemp())
-PROGRAM = FOLDER / 'frame_fields'
+fields = frame_fields.Fields(BUILD, FOLDER, 'mjpeg_cuda', DEVICE)
 FEATURE = 'error=Not yet implemented in FFmpeg, patches welcome'
 INVALID = 'error=Invalid data found when processing input'
-
-
-def equal(got, wanted, what):
-    if got != wanted and isinstance(got, list):  # of lines what differs
-        got, wanted = [line for line in got if line not in wanted], [line for line in wanted if line not in got]
-        expect(False, f'{what}: {got}, not {wanted}')
-    else:
-        expect(got == wanted, f'{what}: {got}, not {wanted}')
-
-
-def run(*command, data=None):
-    return subprocess.run([str(part) for part in command], input=data, capture_output=True, check=True, timeout=120).stdout
-
-
-def build():
-    values = dict(line.split('=', 1) for line in (BUILD / 'ffbuild/config.mak').read_text().splitlines() if '=' in line)
-    names = ('avformat', 'avcodec', 'swresample', 'avutil')
-    extra = [flag for name in names for flag in values['EXTRALIBS-' + name].split()]
-    subprocess.run([*values['CC'].split(), '-Wall', '-I.', '-I' + values['SRC_PATH'], str(HERE / 'frame_fields.c'), '-o', str(PROGRAM),
-                    *values['LDFLAGS'].split(), *('-Llib' + name for name in names), *('-l' + name for name in names), *extra],
-                   cwd=BUILD, check=True)
-
-
-def fields(file, decoder, *options):
-    """The lines of frame_fields.c, and what the decoder logs. EXIF's tags are left out: rotation is what mjpeg_cuda has of them."""
-    own = ['device=' + DEVICE] if decoder == 'mjpeg_cuda' else []
-    done = subprocess.run([str(PROGRAM), str(file), decoder, *own, *options], capture_output=True, check=True, timeout=120)
-    lines = done.stdout.decode('latin-1').splitlines()
-    log = [line for line in done.stderr.decode('latin-1').splitlines() if line.startswith('[mjpeg_cuda')]
-    return [line for line in lines if line.startswith('[') or '=' in line and not line.startswith('TAG:')], log
 
 
 def save(name, data):
@@ -66,11 +37,6 @@ def same(name, data, *options, suffix='.jpg', but=()):
     equal(rest(own), rest(fields(file, 'mjpeg', *options)[0]), f'{name} {options}: {log}')
     expect('[FRAME]' in own, f'{name} {options}: no frame')
     return own
-
-
-def value(lines, key):
-    """Of the first frame."""
-    return next((line.split('=', 1)[1] for line in lines if line.startswith(key + '=')), None)
 
 
 def refused(name, data, error, word, *options, suffix='.jpg'):
@@ -332,7 +298,6 @@ def check_depths():
 
 
 def main():
-    build()
     ffmpeg = (BUILD / 'ffmpeg', '-nostdin', '-v', 'error', '-f', 'lavfi')
     picture = run(*ffmpeg, '-i', 'testsrc2=s=238x170', '-frames:v', 1, '-pix_fmt', 'rgb24', '-c:v', 'ppm', '-f', 'image2pipe', '-')
     jpeg = run('cjpeg', data=picture)
