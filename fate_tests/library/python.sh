@@ -8,13 +8,13 @@ build=$PWD/${1:?usage: python.sh BUILD}
 work=$build/check/python
 rm -rf "$work"
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" --quiet --disable-pip-version-check install build/python/*.whl pillow av mypy
-cp python/tests/test_cudaenc.py "$work/"
+"$work/venv/bin/pip" --quiet --disable-pip-version-check install "$(echo build/python/*.whl)[video]" pillow mypy
+cp python/tests/*.py "$work/"
 cd "$work" # where no source of the package is
 status=0
 if venv/bin/mypy --ignore-missing-imports -p cudaenc >log.types 2>&1; then types="1 passed, 0"; else types="0 passed, 1"; status=1; cat log.types; fi
 for library in "" "$build/emu/libcudaenc_emu.so"; do
-    env ${library:+CUDAENC_LIBRARY="$library"} venv/bin/python test_cudaenc.py >"log${library:+.emu}" 2>&1 || status=1
+    env ${library:+CUDAENC_LIBRARY="$library"} venv/bin/python run.py >"log${library:+.emu}" 2>&1 || status=1
     cat "log${library:+.emu}"
 done
 echo "$types failed" >>log

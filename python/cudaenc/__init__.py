@@ -23,27 +23,62 @@ logging.getLogger("cudaenc").
 """
 from __future__ import annotations
 
+import asyncio
 import collections
 import os
 import threading
-from typing import Any, Callable, Container, Iterable, Iterator, Literal, NamedTuple, Optional, Sequence, Union, overload
+from typing import (Any, AsyncIterable, AsyncIterator, Callable, Container, Iterable, Iterator, Literal, NamedTuple, Optional, Sequence,
+                    Union, overload)
 
 import numpy
 
 from . import _arrays, _native
 from ._native import CudaencError, InvalidError, version
 
-__all__ = ["CudaencError", "Decoder", "DevicePacket", "Encoder", "InvalidError", "Picture", "decode", "decode_batch",
-           "encode", "encode_batch", "version"]
+__all__ = ["ContentLight", "CudaencError", "Decoder", "DevicePacket", "Encoder", "InvalidError", "MasteringDisplay", "Packet", "Picture",
+           "decode", "decode_batch", "encode", "encode_batch", "version"]
+__version__ = version()
 
 ffi, lib = _native.ffi, _native.lib
 _CODECS = {"j2k": lib.CUDAENC_CODEC_J2K, "mjpeg": lib.CUDAENC_CODEC_MJPEG, "h264": lib.CUDAENC_CODEC_H264}
 _TARGETS = ("quality", "bit_rate", "frame_bytes", "compression_ratio", "psnr", "layer_rates")
+_NO_QUALITY = -100.0  # CUDAENC_NO_QUALITY
 _METADATA = ("icc_profile", "exif", "xmp", "iptc")  # of frames
 _OF_FILES = ("xmp", "iptc")  # or the names of files
 
 
-class DevicePacket:
+class MasteringDisplay(NamedTuple):
+    """The display on which H.264 was graded (SMPTE ST 2086): x and y of CIE 1931, and cd/m2."""
+
+    red: tuple[float, float] = (0.708, 0.292)
+    green: tuple[float, float] = (0.170, 0.797)
+    blue: tuple[float, float] = (0.131, 0.046)
+    white_point: tuple[float, float] = (0.3127, 0.3290)
+    max_luminance: float = 1000
+    min_luminance: float = 0.0001
+
+
+class ContentLight(NamedTuple):
+    """How bright H.264 is (CTA-861.3), cd/m2: its brightest sample, and its brightest picture on average."""
+
+    max_content: int
+    max_average: int
+
+
+class _Told:
+    """What the encoder tells of a packet."""
+
+    key: bool  # decoding can begin with it
+    qp: Optional[float]  # of H.264, also where a bit rate chose it
+    quality: Optional[float]  # of JPEG, and of JPEG 2000 that is lossy without a target
+    pts: Any  # that of submit(); of encode() the number of the picture
+
+
+class Packet(bytes, _Told):
+    """A packet's bytes, with key, qp, quality and pts."""
+
+
+class DevicePacket(_Told):
     """A packet in CUDA memory, as bytes that CuPy and PyTorch take; freed with its last reference."""
 
     def __init__(self, packet: Any) -> None:
@@ -71,6 +106,18 @@ def _set_wavelet(options: dict[str, Any], codec: str, lossless: Optional[bool]) 
         raise InvalidError(f"lossless is not allowed with {lossy[0]} {options[lossy[0]]!r}")
 
 
+def _set_rates(options: dict[str, Any]) -> None:
+    """crf and bit_rate as options of H.264."""
+    if options.get("crf") is not None:
+        others = [name for name in ("bit_rate", "qp", "rate_control") if options.get(name) is not None]
+        if others:
+            raise InvalidError(f"crf is not allowed with {others[0]}: one of them says what is kept")
+        options["qp"] = options["crf"]
+    options.pop("crf", None)
+    if options.get("bit_rate") is not None and options.get("rate_control") is None:
+        options["rate_control"] = "bit_rate"
+
+
 def _metadata_of(options: dict[str, Any]) -> dict[str, bytes]:
     """Takes the bytes for frames out of the options. Names of files stay: they are options of the codec."""
     metadata = {}
@@ -86,16 +133,77 @@ def _metadata_of(options: dict[str, Any]) -> dict[str, bytes]:
     return metadata
 
 
-class _Series:
-    """The results of one encode() or decode(), whose tokens it is: others may use the session too."""
+class Results(Iterator[Any]):
+    """What becomes of the inputs of one encode() or decode(), in their order: for `for`, and for `async for`, which waits in
+    a thread. Inputs that are asynchronous themselves are for the latter. Several of these may use one session."""
 
-    def __init__(self) -> None:
-        self.awaited = 0  # of what was submitted
-        self.results: collections.deque[Any] = collections.deque()  # errors too
+    def __init__(self, session: "_Session", inputs: Union[Iterable[Any], AsyncIterable[Any]], submit: Callable[[Any, "Results"], bool]) -> None:
+        self._session, self._inputs, self._submit = session, inputs, submit
+        self._going: Optional[Iterator[Any]] = None
+        self._due: collections.deque[Any] = collections.deque()  # errors too
+        self.submitted = 0
+        self._awaited = 0  # of them
+
+    def arrived(self, result: Any) -> None:
+        self._due.append(result)
+
+    def __next__(self) -> Any:
+        if self._going is None:
+            self._going = self._run()
+        return next(self._going)
+
+    def _try_to_submit(self, one: Any) -> bool:
+        started = self._submit(one, self)
+        self.submitted += started
+        self._awaited += started
+        return started
+
+    def _take(self, wait: bool = True) -> Any:
+        """The next result; without `wait` None, where it is not done. """
+        while not self._due:
+            if not self._session._advance(wait) and not wait:
+                return None
+        self._awaited -= 1
+        result = self._due.popleft()
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def _run(self) -> Iterator[Any]:
+        """With as many in flight as the session has room for."""
+        for one in self._inputs:  # type: ignore[union-attr]
+            while not self._try_to_submit(one):
+                if self._awaited:
+                    yield self._take()
+                else:  # what fills the session is others'
+                    self._session._advance(True)
+        while self._awaited:
+            yield self._take()
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        async def in_thread(call: Callable[..., Any], *arguments: Any) -> Any:
+            return await asyncio.get_running_loop().run_in_executor(None, call, *arguments)
+
+        if not hasattr(self._inputs, "__aiter__"):
+            while (result := await in_thread(next, self, None)) is not None:
+                yield result
+            return
+        async for one in self._inputs:  # which come in their time, so that what is done leaves
+            while not await in_thread(self._try_to_submit, one):
+                if self._awaited:
+                    yield await in_thread(self._take)
+                else:
+                    await in_thread(self._session._advance, True)
+            while self._awaited and (result := await in_thread(self._take, False)) is not None:
+                yield result
+        while self._awaited:
+            yield await in_thread(self._take)
 
 
 class _Session:
     """What encoders and decoders share. Any thread may use one: calls wait for each other, without Python's own lock."""
+
+    __slots__ = ("_handle", "_log", "_lock", "_in_flight", "_results", "_slots", "__weakref__")
 
     def __init__(self) -> None:
         self._handle = ffi.NULL
@@ -131,8 +239,8 @@ class _Session:
             token, kept = self._in_flight.popleft()
             self._release(kept)
             result = outcome.error() or result
-            if isinstance(token, _Series):
-                token.results.append(result)
+            if isinstance(token, Results):
+                token.arrived(result)
             else:
                 self._results.append((token, result))
         outcome.tell()
@@ -154,27 +262,8 @@ class _Session:
                 raise result
             return token, result
 
-    def _series(self, inputs: Iterable[Any], submit: Callable[[Any, Any], bool]) -> Iterator[Any]:
-        """The results of inputs, in their order, with as many in flight as the session has room for."""
-        series = _Series()
-        for one in inputs:
-            while not submit(one, series):
-                if series.awaited:
-                    yield self._next(series)
-                else:  # what fills the session is others'
-                    self._advance(True)
-            series.awaited += 1
-        while series.awaited:
-            yield self._next(series)
-
-    def _next(self, series: _Series) -> Any:
-        while not series.results:
-            self._advance(True)
-        series.awaited -= 1
-        result = series.results.popleft()
-        if isinstance(result, Exception):
-            raise result
-        return result
+    def _series(self, inputs: Union[Iterable[Any], AsyncIterable[Any]], submit: Callable[[Any, Any], bool]) -> Results:
+        return Results(self, inputs, submit)
 
     def close(self) -> None:
         """Drops what is in flight."""
@@ -195,6 +284,8 @@ class Encoder(_Session):
     """A session: encodes pictures of one format with one set of options. Threads may share it: each encode() gives the
     packets of its own pictures, receive() those of submit().
 
+    qp (crf is the same) and bit_rate of "h264" may be assigned between two pictures: encoder.bit_rate = 4_000_000.
+
     sample: a picture that tells size, format and memory of all that follow; it is not encoded.
     codec: "j2k", "mjpeg" or "h264".   lossless: of JPEG 2000, without a target; None: unless an option says how lossy it is.
     format, layout, depth: see the module.   device: "auto", "cpu", "cuda", "cuda:N".
@@ -202,13 +293,22 @@ class Encoder(_Session):
     copy: of pictures in the host's memory; False: they must not change until their packet has come.
     device_packets: they stay in CUDA memory, each a DevicePacket; with "mjpeg".
     icc_profile, exif, xmp, iptc: bytes that packets have, where the format has a place; names of files for xmp and iptc.
+    file_format: of "j2k": "jp2", which with the HT block coder is JPH, or "codestream".
+    crf: of "h264", the QP of constant quality, in place of qp.   mastering_display, content_light: of HDR, for "h264".
+    full_range, color_primaries, color_transfer, color_matrix: what samples mean; the latter three are code points of
+    ITU-T H.273, or "bt709", "bt2020", "smpte2084" and so on, as FFmpeg has them.
     Raises InvalidError (a ValueError) for an option, format or array that is not allowed, MemoryError, CudaencError.
     """
 
+    __slots__ = ("_format_of", "_format", "_key", "_codec", "_metadata", "_light", "_device_packets", "_copy", "_spare", "_qp",
+                 "_bit_rate")
+
     def __init__(self, sample: Any, codec: str = "j2k", *, lossless: Optional[bool] = None, format: Optional[str] = None,
                  layout: str = "hwc", depth: Optional[int] = None, device: str = "auto", in_flight: int = 0,
-                 threads: int = 0, full_range: Optional[bool] = None, copy: bool = True, device_packets: bool = False,
-                 **options: Any) -> None:
+                 threads: int = 0, full_range: Optional[bool] = None, color_primaries: Union[int, str, None] = None,
+                 color_transfer: Union[int, str, None] = None, color_matrix: Union[int, str, None] = None,
+                 mastering_display: Optional[MasteringDisplay] = None, content_light: Optional[ContentLight] = None,
+                 copy: bool = True, device_packets: bool = False, **options: Any) -> None:
         super().__init__()
         if codec not in _CODECS:
             raise InvalidError(f"codec {codec!r} is not allowed: it is {', '.join(_CODECS)}")
@@ -216,11 +316,16 @@ class Encoder(_Session):
         planes, self._format = self._format_of(sample)
         if full_range is not None:
             _native.set_member(self._format, "full_range", "full_range", full_range)
+        for name, value in ("color_primaries", color_primaries), ("color_transfer", color_transfer), ("color_matrix", color_matrix):
+            if value is not None:
+                _native.set_member(self._format, name, name, _native.code_point(name, value))
         self._key = _arrays.key(planes, self._format)
         _set_wavelet(options, codec, lossless)
-        if codec == "h264" and options.get("bit_rate") is not None and options.get("rate_control") is None:
-            options["rate_control"] = "bit_rate"
+        if codec == "h264":
+            _set_rates(options)
+        self._codec = codec
         self._metadata = _metadata_of(options)
+        self._light = _native.light_of(codec, mastering_display, content_light)
         config = ffi.new("CudaencConfig *")
         lib.cudaenc_config_init(config, ffi.sizeof("CudaencConfig"), _CODECS[codec])
         config.format = self._format
@@ -235,20 +340,24 @@ class Encoder(_Session):
         _native.set_member(config, "threads", "threads", threads)
         config.log, config.log_opaque = self._log.callback, self._log.handle
         _native.set_options(getattr(config, codec), codec, options, keep)
+        self._qp: Optional[int] = int(config.h264.qp) if codec == "h264" else None
+        self._bit_rate: Optional[int] = int(config.h264.bit_rate) if codec == "h264" else None
         session = ffi.new("CudaencSession **")
         self._log.outcome(lib.cudaenc_open(session, config)).check()
         self._handle = session[0]
         self._slots = lib.cudaenc_async_depth(self._handle)
 
-    def submit(self, picture: Any, token: Any = None, key: bool = False) -> bool:
+    def submit(self, picture: Any, token: Any = None, key: bool = False, pts: Any = None, skipped: int = 0) -> bool:
         """Starts to encode a picture: a copy, or with a reference to it. Returns False when in_flight of them are in
-        flight: receive first. token comes back with the packet. key: decoding can begin with the packet; of H.264 it is
-        an IDR picture."""
+        flight: receive first. token comes back with the packet, and pts is its attribute. key: decoding can begin with the
+        packet; of H.264 it is an IDR picture. skipped: of "h264" with a bit rate, frames of the frame rate that are left out
+        before this one, where it varies."""
         self._check_open()
         if len(self._in_flight) >= self._slots:
             return False
         planes, format = self._format_of(picture)
-        format.full_range = self._format.full_range
+        for name in "full_range", "color_primaries", "color_transfer", "color_matrix":
+            setattr(format, name, getattr(self._format, name))
         if _arrays.key(planes, format) != self._key:
             raise InvalidError("size, format, strides of channels and memory cannot change within a session")
         if self._copy:
@@ -259,7 +368,10 @@ class Encoder(_Session):
             frame.stride[i] = plane.strides[0]
         frame.cuda_stream = ffi.cast("void *", planes[0].stream)
         frame.key = bool(key)
-        metadata = {name: ffi.from_buffer("uint8_t[]", value) for name, value in self._metadata.items()}  # copied by submit
+        _native.set_member(frame, "skipped", "skipped", skipped)
+        for name, value in self._light.items():  # copied by submit, as what follows
+            setattr(frame, name, value)
+        metadata = {name: ffi.from_buffer("uint8_t[]", value) for name, value in self._metadata.items()}
         for name, value in metadata.items():
             setattr(frame, name, value)
             setattr(frame, name + "_size", len(value))
@@ -267,9 +379,9 @@ class Encoder(_Session):
             self._check_open()
             outcome = self._log.outcome(lib.cudaenc_submit(self._handle, frame))
             if outcome.code == lib.CUDAENC_OK:
-                self._in_flight.append((token, planes))
+                self._in_flight.append((token, (planes, pts)))
             else:
-                self._release(planes)
+                self._release((planes, pts))
         if outcome.code == lib.CUDAENC_AGAIN:
             return False
         outcome.check()
@@ -277,46 +389,71 @@ class Encoder(_Session):
 
     def _release(self, kept: Any) -> None:
         if self._copy:
-            self._spare.append(kept[0].owner)
+            self._spare.append(kept[0][0].owner)
 
     def _take(self, wait: bool) -> tuple[int, Any]:
         packet = ffi.new("CudaencPacket *", {"struct_size": ffi.sizeof("CudaencPacket")})
         code = (lib.cudaenc_wait if wait else lib.cudaenc_poll)(self._handle, packet)
         if code != lib.CUDAENC_OK:
             return code, None
-        if self._device_packets:
-            return code, DevicePacket(packet)
-        try:
-            return code, bytes(ffi.buffer(packet.data, packet.size))
-        finally:
+        result = DevicePacket(packet) if self._device_packets else Packet(ffi.buffer(packet.data, packet.size))
+        if not self._device_packets:
             lib.cudaenc_buffer_free(packet.buffer)
+        result.key = not packet.delta
+        told = None if packet.quality == _NO_QUALITY else packet.quality
+        result.qp, result.quality = (told, None) if self._codec == "h264" else (None, told)
+        result.pts = self._in_flight[0][1][1]
+        return code, result
 
     def _close(self, handle: Any) -> None:
         lib.cudaenc_close(handle)
 
-    def receive(self, wait: bool = True) -> Optional[tuple[Any, Union[bytes, DevicePacket]]]:
+    def receive(self, wait: bool = True) -> Optional[tuple[Any, Union[Packet, DevicePacket]]]:
         """The oldest picture's token and packet. None: none is in flight, or without `wait` it is not done. Raises what
         became of that picture."""
         return self._receive(wait)
 
-    def encode(self, pictures: Iterable[Any], keys: Container[int] = ()) -> Iterator[Union[bytes, DevicePacket]]:
-        """The packets of pictures, in their order, with as many in flight as the session has room for. keys: which of
-        them, counted from 0 on, have a key packet, see submit()."""
-        return self._series(enumerate(pictures), lambda one, series: self.submit(one[1], series, one[0] in keys))
+    def encode(self, pictures: Union[Iterable[Any], AsyncIterable[Any]], keys: Container[int] = ()) -> Results:
+        """The packets of pictures, in their order, with as many in flight as the session has room for; for `for` and
+        `async for`. keys: which of them, counted from 0 on, have a key packet, see submit()."""
+        return self._series(pictures, lambda picture, series: self.submit(picture, series, series.submitted in keys, series.submitted))
 
     def set_qp(self, qp: int) -> None:
         """The QP of "h264" with constant QP or quality, of pictures that follow."""
         with self._lock:
             self._check_open()
-            outcome = self._log.outcome(lib.cudaenc_set_qp(self._handle, qp))
+            outcome = self._log.outcome(lib.cudaenc_set_qp(self._handle, _native.integer("qp", qp, 32)))
         outcome.check()
+        self._qp = qp
 
     def set_bit_rate(self, bit_rate: int, max_rate: int = 0) -> None:
         """Bits/s of "h264" with a bit rate, of pictures that follow; max_rate: into the decoder's buffer, 0: as before."""
         with self._lock:
             self._check_open()
-            outcome = self._log.outcome(lib.cudaenc_set_bit_rate(self._handle, bit_rate, max_rate))
+            code = lib.cudaenc_set_bit_rate(self._handle, _native.integer("bit_rate", bit_rate), _native.integer("max_rate", max_rate))
+            outcome = self._log.outcome(code)
         outcome.check()
+        self._bit_rate = bit_rate
+
+    @property
+    def qp(self) -> Optional[int]:
+        """That of "h264" with constant QP or quality; assigned as by set_qp()."""
+        return self._qp
+
+    @qp.setter
+    def qp(self, qp: int) -> None:
+        self.set_qp(qp)
+
+    crf = qp
+
+    @property
+    def bit_rate(self) -> Optional[int]:
+        """That of "h264" with a bit rate, else 0; assigned as by set_bit_rate()."""
+        return self._bit_rate
+
+    @bit_rate.setter
+    def bit_rate(self, bit_rate: int) -> None:
+        self.set_bit_rate(bit_rate)
 
     @property
     def device(self) -> str:
@@ -342,8 +479,8 @@ class Encoder(_Session):
 def encode(picture: Any, codec: str = ..., lossless: Optional[bool] = ..., *, device_packets: Literal[True],
            **options: Any) -> DevicePacket: ...
 @overload
-def encode(picture: Any, codec: str = ..., lossless: Optional[bool] = ..., **options: Any) -> bytes: ...
-def encode(picture: Any, codec: str = "j2k", lossless: Optional[bool] = None, **options: Any) -> Union[bytes, DevicePacket]:
+def encode(picture: Any, codec: str = ..., lossless: Optional[bool] = ..., **options: Any) -> Packet: ...
+def encode(picture: Any, codec: str = "j2k", lossless: Optional[bool] = None, **options: Any) -> Union[Packet, DevicePacket]:
     """One picture's packet: a JP2 file, a JPEG file or an H.264 access unit. Arguments and errors are Encoder's."""
     with Encoder(picture, codec, lossless=lossless, **{"in_flight": 1, "copy": False, **options}) as encoder:
         return next(encoder.encode([picture]))
@@ -354,9 +491,9 @@ def encode_batch(pictures: Iterable[Any], codec: str = ..., lossless: Optional[b
                  keys: Container[int] = ..., device_packets: Literal[True], **options: Any) -> Iterator[DevicePacket]: ...
 @overload
 def encode_batch(pictures: Iterable[Any], codec: str = ..., lossless: Optional[bool] = ..., in_flight: int = ...,
-                 *, keys: Container[int] = ..., **options: Any) -> Iterator[bytes]: ...
+                 *, keys: Container[int] = ..., **options: Any) -> Iterator[Packet]: ...
 def encode_batch(pictures: Iterable[Any], codec: str = "j2k", lossless: Optional[bool] = None, in_flight: int = 8, *,
-                 keys: Container[int] = (), **options: Any) -> Iterator[Union[bytes, DevicePacket]]:
+                 keys: Container[int] = (), **options: Any) -> Iterator[Union[Packet, DevicePacket]]:
     """The packets of pictures of one size and format, in their order, `in_flight` at a time. A picture that the iterable
     gives may change when the next one is asked for, but for one in CUDA memory or with copy=False: that is held, and must
     not change, until its packet has come. keys: as Encoder.encode(). Arguments and errors are Encoder's."""

@@ -88,11 +88,60 @@ def _log(opaque: Any, level: int, line: Any) -> None:
     ffi.from_handle(opaque).append((level, text))
 
 
+# Code points of ITU-T H.273 by FFmpeg's names.
+_CODE_POINTS = {
+    "color_primaries": {"bt709": 1, "unspecified": 2, "bt470m": 4, "bt470bg": 5, "smpte170m": 6, "smpte240m": 7, "film": 8, "bt2020": 9,
+                        "smpte428": 10, "smpte431": 11, "smpte432": 12, "ebu3213": 22},
+    "color_transfer": {"bt709": 1, "unspecified": 2, "bt470m": 4, "bt470bg": 5, "smpte170m": 6, "smpte240m": 7, "linear": 8,
+                       "iec61966-2-1": 13, "bt2020-10": 14, "bt2020-12": 15, "smpte2084": 16, "smpte428": 17, "arib-std-b67": 18},
+    "color_matrix": {"rgb": 0, "bt709": 1, "unspecified": 2, "fcc": 4, "bt470bg": 5, "smpte170m": 6, "smpte240m": 7, "ycgco": 8,
+                     "bt2020nc": 9, "bt2020c": 10, "smpte2085": 11, "ictcp": 14},
+}
+
+
+def code_point(name: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if value not in _CODE_POINTS[name]:
+        raise InvalidError(f"{name} {value!r} is not allowed: it is a code point, or {', '.join(_CODE_POINTS[name])}")
+    return _CODE_POINTS[name][value]
+
+
+def integer(name: str, value: Any, bits: int = 64) -> int:
+    if not hasattr(value, "__index__") or not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise InvalidError(f"{name} {value!r} is not allowed: it is an integer")
+    return int(value)
+
+
+def light_of(codec: str, display: Any, content: Any) -> dict[str, Any]:
+    """Members of CudaencFrame, of MasteringDisplay and ContentLight."""
+    members: dict[str, Any] = {}
+    for name, kind, value in ("mastering_display", "CudaencMasteringDisplay *", display), ("content_light", "CudaencContentLight *", content):
+        if value is None:
+            continue
+        if codec != "h264":
+            raise InvalidError(f"{name} is not allowed with {codec}: it is for h264")
+        try:
+            if value is display:
+                *places, most, least = value
+                scaled = [[round(50000 * float(v)) for v in place] for place in places]
+                value = [scaled[:3], scaled[3], round(10000 * float(most)), round(10000 * float(least))]
+                if any(len(place) != 2 for place in scaled):
+                    raise ValueError("x and y are two")
+            members[name] = ffi.new(kind, [int(v) if v is content else v for v in value])
+        except (TypeError, ValueError, OverflowError, IndexError) as error:
+            raise InvalidError(f"{name} {display if name == 'mastering_display' else content!r} is not allowed: {error}") from None
+    return members
+
+
 # Options whose values have names, and what those of the constants in cudaenc.h begin with.
 _NAMED = {"rate_control": "RATE_", "huffman": "HUFFMAN_", "matrix": "MATRIX_", "tile_parts": "TILE_PART_"}
+_CALLED = {"file_format": "format"}  # options by the names of members
+_FILE_FORMATS = {"J2K": "CODESTREAM"}
 
 
 def _constant(codec: str, option: str, text: str) -> int:
+    text = _FILE_FORMATS.get(text.upper(), text) if option == "file_format" else text
     for infix in (_NAMED.get(option, ""), ""):
         for kind in (text.upper(), text.upper().replace("-", "_")):
             value = getattr(lib, f"CUDAENC_{codec.upper()}_{infix}{kind}", None)
@@ -116,13 +165,27 @@ def text_of(name: str, value: Any) -> Any:
     return ffi.new("char[]", value.encode())
 
 
+def members_of(struct: Any) -> dict[str, Any]:
+    """Options by their names: those that may be set."""
+    names = {member: name for name, member in _CALLED.items()}
+    return {names.get(member, member): field for member, field in ffi.typeof(struct).fields
+            if field.type.kind in ("primitive", "pointer") and "void" not in field.type.cname and field.type.kind != "function"}
+
+
+def check_names(codec: str, names: Any, others: Any = ()) -> None:
+    """That options of a codec are some. others: what the caller has besides."""
+    members = members_of(getattr(ffi.new("CudaencConfig *"), codec))
+    for name in names:
+        if name not in members and name not in others:
+            raise InvalidError(f"{name} is no option of {codec}: there are {', '.join([*members, *others])}")
+
+
 def set_options(struct: Any, codec: str, options: dict[str, Any], keep: list[Any]) -> None:
     """Sets members of CudaencJ2kOptions and its like, but for those that are None. keep: gets what must live until the session is open."""
-    members = dict(ffi.typeof(struct).fields)
+    members = members_of(struct)
+    check_names(codec, options)
     for name, value in options.items():
-        member = members.get(name)
-        if member is None or member.type.kind not in ("primitive", "pointer"):
-            raise InvalidError(f"{name} is no option of {codec}: there are {', '.join(members)}")
+        member = members[name]
         if value is None:  # not set
             continue
         if member.type is ffi.typeof("char *"):
@@ -139,4 +202,4 @@ def set_options(struct: Any, codec: str, options: dict[str, Any], keep: list[Any
             keep.append(value)
         elif isinstance(value, str):
             value = sum(_constant(codec, name, one) for one in value.split("+"))
-        set_member(struct, name, name, value)
+        set_member(struct, _CALLED.get(name, name), name, value)
