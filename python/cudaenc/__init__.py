@@ -6,7 +6,8 @@
     planes = decode(jpg).planes
 
 A picture is an array of (height, width), (height, width, channels) or, with layout="chw", (channels, height, width);
-channels are 1 (gray), 3 (R, G, B) or 4 (R, G, B, alpha). Elements are uint8, or uint16 with `depth` bits. With `format`
+channels are 1 (gray), 3 (R, G, B) or 4 (R, G, B, alpha). Elements are uint8, or uint16 with `depth` bits; of JPEG 2000 also
+int8 and int16. With `format`
 a picture is a sequence of planes of (height, width), as cudaenc.h names formats: "yuv420p", "yuv422p10", "gbrp12".
 
 Arrays are NumPy's, or have __cuda_array_interface__ or __dlpack__ (CuPy, PyTorch, JAX). Those in the host's memory are
@@ -300,7 +301,7 @@ class Encoder(_Session):
     Raises InvalidError (a ValueError) for an option, format or array that is not allowed, MemoryError, CudaencError.
     """
 
-    __slots__ = ("_format_of", "_format", "_key", "_codec", "_metadata", "_light", "_device_packets", "_copy", "_spare", "_qp",
+    __slots__ = ("_format_of", "_format", "_key", "_codec", "_signed", "_metadata", "_light", "_device_packets", "_copy", "_spare", "_qp",
                  "_bit_rate")
 
     def __init__(self, sample: Any, codec: str = "j2k", *, lossless: Optional[bool] = None, format: Optional[str] = None,
@@ -312,7 +313,9 @@ class Encoder(_Session):
         super().__init__()
         if codec not in _CODECS:
             raise InvalidError(f"codec {codec!r} is not allowed: it is {', '.join(_CODECS)}")
-        self._format_of = lambda picture: _arrays.describe(picture, format, layout, depth)
+        self._codec = codec
+        self._signed = codec == "j2k" and format is None and _arrays.is_signed(sample)
+        self._format_of = lambda picture: _arrays.describe(self._unsigned(picture, depth), format, layout, depth)
         planes, self._format = self._format_of(sample)
         if full_range is not None:
             _native.set_member(self._format, "full_range", "full_range", full_range)
@@ -323,7 +326,6 @@ class Encoder(_Session):
         _set_wavelet(options, codec, lossless)
         if codec == "h264":
             _set_rates(options)
-        self._codec = codec
         self._metadata = _metadata_of(options)
         self._light = _native.light_of(codec, mastering_display, content_light)
         config = ffi.new("CudaencConfig *")
@@ -346,6 +348,11 @@ class Encoder(_Session):
         self._log.outcome(lib.cudaenc_open(session, config)).check()
         self._handle = session[0]
         self._slots = lib.cudaenc_async_depth(self._handle)
+
+    def _unsigned(self, picture: Any, depth: Optional[int]) -> Any:
+        if self._signed != _arrays.is_signed(picture) and self._codec == "j2k":
+            raise InvalidError("signed and unsigned samples are not allowed in one session")
+        return _arrays.offset(picture, depth) if self._signed else picture
 
     def submit(self, picture: Any, token: Any = None, key: bool = False, pts: Any = None, skipped: int = 0) -> bool:
         """Starts to encode a picture: a copy, or with a reference to it. Returns False when in_flight of them are in
@@ -396,7 +403,8 @@ class Encoder(_Session):
         code = (lib.cudaenc_wait if wait else lib.cudaenc_poll)(self._handle, packet)
         if code != lib.CUDAENC_OK:
             return code, None
-        result = DevicePacket(packet) if self._device_packets else Packet(ffi.buffer(packet.data, packet.size))
+        data = ffi.buffer(packet.data, packet.size)
+        result = DevicePacket(packet) if self._device_packets else Packet(_arrays.mark_signed(bytearray(data)) if self._signed else data)
         if not self._device_packets:
             lib.cudaenc_buffer_free(packet.buffer)
         result.key = not packet.delta

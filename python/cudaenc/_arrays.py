@@ -120,6 +120,43 @@ def _host_plane(array: numpy.ndarray) -> Plane:
     return Plane(array, array.ctypes.data, array.shape, array.strides, array.dtype.itemsize, False, None, 0)
 
 
+def is_signed(array: Any) -> bool:
+    return str(getattr(array, "dtype", "")).rsplit(".", 1)[-1] in ("int8", "int16", ">i2", "<i2")
+
+
+def offset(array: Any, depth: Optional[int]) -> Any:
+    """Signed samples of int8 or int16 plus half of their range, unsigned: JPEG 2000 codes them as it does signed ones, see signed()."""
+    bits = 8 * array.dtype.itemsize
+    if depth is None or not hasattr(depth, "__index__") or not 1 <= depth <= bits:
+        depth = bits  # describe() refuses what is neither this nor None
+    half = 1 << depth - 1
+    if array.shape and 0 not in array.shape and depth < bits:
+        for value in int(array.min()), int(array.max()):
+            if not -half <= value < half:
+                raise InvalidError(f"sample {value} is not allowed: signed samples of {depth} bits are {-half} to {half - 1}")
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        return (array.int() + half).to(array.dtype).view(torch.uint8 if bits == 8 else torch.uint16)
+    return (array.astype("int32") + half).astype(f"uint{bits}")
+
+
+def mark_signed(packet: bytearray) -> bytearray:
+    """A codestream or JP2 file of unsigned samples as one of signed ones: the same but for a bit in SIZ (T.800, A.5.1), ihdr and bpcc (I.5.3)."""
+    at = 0
+    while packet[at:at + 4] != b"\xff\x4f\xff\x51":  # boxes before the codestream
+        size, kind = int.from_bytes(packet[at:at + 4], "big"), bytes(packet[at + 4:at + 8])
+        head = 16 if size == 1 else 8
+        if kind == b"ihdr" and packet[at + 18] != 255:
+            packet[at + 18] |= 128
+        elif kind == b"bpcc":
+            for i in range(at + 8, at + size):
+                packet[i] |= 128
+        at += head if kind in (b"jp2h", b"jp2c") else size
+    for i in range(int.from_bytes(packet[at + 40:at + 42], "big")):
+        packet[at + 42 + 3 * i] |= 128
+    return packet
+
+
 class _Memory:
     """Rows of a plane, for NumPy."""
 

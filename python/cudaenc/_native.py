@@ -17,6 +17,10 @@ ffi.cdef((_HERE / "cudaenc.cdef").read_text(encoding="utf-8"))
 _library = _HERE / "libcudaenc.so.0"
 lib: Any = ffi.dlopen(os.environ.get("CUDAENC_LIBRARY") or (str(_library) if _library.is_file() else "libcudaenc.so.0"))
 
+# What destructors call. cffi looks a function up under its lock, which the thread may hold where garbage is collected.
+for _name in "cudaenc_close", "cudaenc_decoder_close", "cudaenc_buffer_free":
+    getattr(lib, _name)
+
 
 class CudaencError(RuntimeError):
     """The device is missing, failed or was lost; or a bug of the library."""

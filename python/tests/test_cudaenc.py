@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import typing
@@ -273,6 +274,12 @@ class Sharing(unittest.TestCase):
 
         self.run_threads(work, work, work, encoder.close)
 
+    def test_garbage_is_collected_within_cffi(self):
+        script = ("import cudaenc, numpy; from cudaenc._native import ffi\n"
+                  "sessions = [cudaenc.Encoder(numpy.zeros((8, 8), 'u1')), cudaenc.Decoder()]\n"
+                  "with ffi._lock: sessions.clear()")
+        subprocess.run([sys.executable, "-c", script], timeout=60, check=True, stderr=subprocess.DEVNULL)
+
     def test_iterations_have_their_own_packets(self):
         one, other = numpy.full((16, 16), 10, numpy.uint8), numpy.full((16, 16), 200, numpy.uint8)
         with cudaenc.Encoder(one, in_flight=4) as encoder:
@@ -336,6 +343,61 @@ class Decode(unittest.TestCase):
         Image.fromarray(picture(45, 67, 4), "CMYK").save(stream, "jpeg", quality=95)
         decoded = cudaenc.decode(stream.getvalue())
         self.assertEqual((decoded.color_model, [p.shape for p in decoded.planes]), ("cmyk", [(45, 67)] * 4))
+
+
+class Packets(unittest.TestCase):
+    def test_they_tell(self):
+        frame = [picture(46, 68), picture(23, 34), picture(23, 34)]
+        with cudaenc.Encoder(frame, "h264", format="yuv420p", gop_size=4, crf=30) as encoder:
+            self.assertEqual([(p.key, p.pts, p.quality) for p in encoder.encode([frame] * 5)],
+                             [(i % 4 == 0, i, None) for i in range(5)])
+            encoder.crf = 40
+            self.assertTrue(encoder.submit(frame, "token", key=True, pts=7))
+            token, packet = encoder.receive()
+            self.assertEqual((token, packet.pts, packet.key, packet.qp > 33, encoder.qp), ("token", 7, True, True, 40))
+            with self.assertRaises(AttributeError):
+                encoder.bitrate = 4
+            for value in 99, "40", 1 << 40:
+                with self.assertRaisesRegex(cudaenc.InvalidError, f"qp '?{value}'? is not allowed"):
+                    encoder.qp = value
+        jpeg = cudaenc.encode(picture(8, 8), "mjpeg", quality=77)
+        self.assertEqual((jpeg.quality, jpeg.qp, jpeg.key), (77, None, True))
+        self.assertIsNone(cudaenc.encode(picture(8, 8)).quality)
+        self.assertEqual(cudaenc.encode(picture(8, 8), lossless=False, quality=80).quality, 80)
+
+    def test_file_formats(self):
+        array = picture(33, 45)
+        for name, begin in (None, b"\0\0\0\x0cjP  "), ("jp2", b"\0\0\0\x0cjP  "), ("j2k", b"\xff\x4f\xff\x51"), ("codestream", b"\xff\x4f"):
+            data = cudaenc.encode(array, file_format=name)
+            self.assertTrue(data.startswith(begin), name)
+            self.assertTrue(numpy.array_equal(pillow(data), array))
+        self.assertIn(b"jph ", cudaenc.encode(array, cblk_style="ht")[:32])
+        with self.assertRaisesRegex(cudaenc.InvalidError, "file_format 'tiff'"):
+            cudaenc.encode(array, file_format="tiff")
+
+    def test_signed_samples(self):
+        for bits, depth in (16, None), (16, 12), (8, None), (8, 5):
+            half = 1 << (depth or bits) - 1
+            array = (picture(33, 45, 3, bits=depth or bits).astype(int) - half).astype(f"int{bits}")
+            unsigned = (array.astype(int) + half).astype(f"uint{bits}")
+            for file_format, at in ("j2k", 42), ("jp2", None):
+                signed, same = (bytes(cudaenc.encode(a, depth=depth, file_format=file_format)) for a in (array, unsigned))
+                differing = [i for i in range(len(same)) if signed[i] != same[i]]
+                self.assertTrue(all(signed[i] == same[i] | 128 for i in differing))
+                begin = same.index(b"\xff\x4f\xff\x51") + 42
+                self.assertEqual(differing, ([] if at else [same.index(b"ihdr") + 14]) + [begin, begin + 3, begin + 6])
+        with self.assertRaisesRegex(cudaenc.InvalidError, "sample -2049 is not allowed: signed samples of 12 bits are -2048 to 2047"):
+            cudaenc.encode(numpy.full((8, 8), -2049, numpy.int16), depth=12)
+        with cudaenc.Encoder(array) as encoder, self.assertRaisesRegex(cudaenc.InvalidError, "signed and unsigned"):
+            encoder.submit(unsigned)
+
+    def test_colours(self):
+        frame = [picture(32, 32), picture(16, 16), picture(16, 16)]
+        data = cudaenc.encode(frame, "h264", format="yuv420p", color_primaries="bt2020", color_transfer=16, color_matrix="bt2020nc", full_range=True)
+        with av.open(io.BytesIO(data), format="h264") as film:
+            context = film.streams.video[0].codec_context
+            self.assertEqual([int(v) for v in (context.color_primaries, context.color_trc, context.colorspace, context.color_range)],
+                             [9, 16, 9, 2])
 
 
 class Errors(unittest.TestCase):
@@ -416,8 +478,10 @@ class Errors(unittest.TestCase):
         self.assertEqual(len(cudaenc.encode(array, depth=16)), len(cudaenc.encode(array)))
         for wrong in 0, -3, 17, 12.5, "12":
             self.check(f"depth {wrong!r} is not allowed", array, depth=wrong)
-        for kind in numpy.int8, numpy.int16, numpy.uint32, numpy.int64, numpy.float16, numpy.float64, bool, complex:
+        for kind in numpy.uint32, numpy.int64, numpy.float16, numpy.float64, bool, complex:
             self.check("uint8 or uint16", (array % 2).astype(kind))
+        for kind in numpy.int8, numpy.int16:
+            self.check("uint8 or uint16", (array % 2).astype(kind), "mjpeg")
 
     @unittest.skipUnless(torch, "no PyTorch")
     def test_samples_of_tensors(self):
