@@ -127,7 +127,7 @@ memory() {
     bench -endurance "${SMALL_FRAMES:-10000}" -size 320x240 -case hd-lossless,hd-lossy -o "$out/endurance-small.json" "${first[@]}"
     bench -endurance "${LARGE_FRAMES:-2000}" -case 4k-lossless,4k-lossy -o "$out/endurance-4k.json" "${first[@]}"
 }
-papers() { bench -papers -o "$out/papers.json" "${pictures[@]}"; }
+papers() { bench -papers -rotation -o "$out/papers.json" "${pictures[@]}"; }
 cavlc() { bench -cavlc -o "$out/cavlc.json" "${first[@]}"; }
 tier1() { bench -tier1 -runs 3 -depths 1,8,16 -o "$out/tier1.json" "${first[@]}"; }
 cibo() {
