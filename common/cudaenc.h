@@ -382,8 +382,10 @@ typedef struct CudaencH264Options {
                         */
     int scene_cut; /**< Scene cuts become IDR pictures: where prediction saves at most so many percent; 0: none; 0..100,
                       default 20 */
-    int min_gop_size; /**< Pictures before an IDR picture of a scene cut, at least; 0: a tenth of gop_size; 1..1000000,
-                         default 0 */
+    int min_gop_size;  /**< Pictures before an IDR picture of a scene cut, at least; 0: a tenth of gop_size; 1..1000000,
+                          default 0 */
+    int intra_refresh; /**< Pictures in which columns of intra macroblocks pass over the picture, again and again; 0:
+                          none; 1..1000, default 0 */
 } CudaencH264Options;
 /** As cudaenc_j2k_init(). */
 int cudaenc_h264_init(CudaencH264Options *options, size_t size);
@@ -597,16 +599,16 @@ typedef struct CudaencDecoderConfig {
                            thread; 1..64, default 0 */
     int threads;        /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
     int stage_times;    /**< Measure every stage, see cudaenc_decoder_stage_times(); 0 or 1, default 0 */
-    int lowres;         /**< Pictures are 1/2^lowres as large; of JPEG at most 3, of JPEG 2000 the levels of the stream;
-                           0..32, default 0 */
+    int lowres; /**< Pictures are 1/2^lowres as large; of JPEG at most 3, of JPEG 2000 the levels of the stream; 0..32,
+                   default 0 */
     int64_t max_pixels; /**< Larger pictures are refused; 1..4294836225, default 4294836225 */
     CudaencLog log;     /**< may be NULL */
     void *log_opaque;
-    int usual_format;   /**< Planes have a usual format: components are scaled up to it, and inks become light; 0 or 1,
-                           default 0 */
-    int layers;         /**< Of JPEG 2000: quality layers that are decoded; 0: all; 1..65535, default 0 */
-    const char *region; /**< Of JPEG 2000: the part X,Y,WIDTH,HEIGHT that is decoded, in samples before lowres; not set:
-                           all */
+    int usual_format; /**< Planes have a usual format: components are scaled up to it, and inks become light; 0 or 1,
+                         default 0 */
+    int layers;       /**< Of JPEG 2000: quality layers that are decoded; 0: all; 1..65535, default 0 */
+    const char
+        *region; /**< Of JPEG 2000: the part X,Y,WIDTH,HEIGHT that is decoded, in samples before lowres; not set: all */
 } CudaencDecoderConfig;
 /** As cudaenc_config_init(). */
 int cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec);

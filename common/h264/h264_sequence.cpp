@@ -118,7 +118,7 @@ void SequencePipeline::encode(Picture &picture) {
     const PictureQuality quality = {
         .qp = picture.qp, .effort = p_.effort, .aq_strength = p_.aq_strength, .counts = false, .reconstructs = true};
     sequence_.encode(picture.layouts.data(), quality, !picture.header.is_idr(), pool(), macroblocks_.data(),
-                     levels_.data());
+                     levels_.data(), picture.refresh);
     packet_writer_.make_headers(picture);
 }
 

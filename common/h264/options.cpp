@@ -34,6 +34,8 @@ static constexpr Option<CudaencH264Options> rows[] = {
      0, 100},
     {OPTION(min_gop_size), "Pictures before an IDR picture of a scene cut, at least; 0: a tenth of gop_size", 0, 1,
      1000000},
+    {OPTION(intra_refresh),
+     "Pictures in which columns of intra macroblocks pass over the picture, again and again; 0: none", 0, 1, 1000},
     {OPTION(encrypt_parts), "What a key turns beside signs, any combination", 0, 0, 3, "places modes"},
 };
 const OptionTable<CudaencH264Options> kH264Options = rows;

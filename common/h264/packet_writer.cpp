@@ -60,7 +60,8 @@ PacketWriter::PacketWriter(const Params &params)
     }
     if (p_.aud) append(prefix_, make_aud(SliceType::i));
     if (p_.aud) append(predicted_prefix_, make_aud(SliceType::p));
-    if (p_.repeat_headers) append(prefix_, parameter_sets_);
+    recovery_prefix_ = predicted_prefix_;
+    if (p_.repeat_headers) append(prefix_, parameter_sets_), append(recovery_prefix_, parameter_sets_);
 }
 
 void PacketWriter::begin(PictureState &picture, const CudaencFrame &frame) const {
@@ -74,8 +75,11 @@ void PacketWriter::begin(PictureState &picture, const CudaencFrame &frame) const
         // Not that of the picture before, see renumber().
         .idr_pic_id = p_.avc_intra_class ? avc_intra_idr_pic_id(picture.number) : static_cast<int>(picture.number % 2),
         .qp_delta = 0,
-        .disable_deblocking_filter_idc = p_.deblock ? 0 : 1};
+        .disable_deblocking_filter_idc = p_.deblock ? 0 : 1,
+        .frame_num_bits = p_.sets.frame_num_bits};
     if (!p_.sets.pic_order_cnt_type) picture.header.pic_order_cnt_lsb = 0;
+    picture.refresh = {};
+    picture.recovery_point = false;
     picture.prefix = prefix_;
     picture.sei_at = picture.prefix.size();
     if (p_.sets.vui.hrd) {  // picture timing comes with buffering periods
@@ -89,23 +93,41 @@ void PacketWriter::make_predicted(PictureState &picture, int frame_num) const {
     picture.header.nal_unit_type = kNalSlice;
     picture.header.nal_ref_idc = 2;
     picture.header.slice_type = SliceType::p;
-    picture.header.frame_num = frame_num % 16;
-    std::vector<uint8_t> prefix = predicted_prefix_;
+    picture.header.frame_num = frame_num % (1 << p_.sets.frame_num_bits);
+    if (p_.intra_refresh) {
+        const int number = (frame_num - 1) % p_.intra_refresh;
+        picture.refresh = refresh_columns(number, p_.intra_refresh, p_.picture.macroblock_columns());
+        picture.recovery_point = number == 0;
+    }
+    std::vector<uint8_t> prefix = picture.recovery_point ? recovery_prefix_ : predicted_prefix_;
+    const size_t sei_at = prefix.size();
+    if (picture.recovery_point) {
+        Sei sei;
+        sei.recovery_frame_cnt = p_.intra_refresh - 1;
+        append(prefix, make_sei(sei));
+    }
     prefix.insert(prefix.end(), picture.prefix.begin() + static_cast<ptrdiff_t>(picture.sei_at), picture.prefix.end());
-    picture.sei_at = predicted_prefix_.size();
+    picture.sei_at = sei_at;
     picture.prefix = std::move(prefix);
+}
+
+// Pictures since the one that began the last buffering period, from those since the IDR picture. A refresh begins
+// behind the IDR picture.
+int PacketWriter::since_buffering_period(int pictures) const {
+    return p_.intra_refresh && pictures > 1 ? (pictures - 2) % p_.intra_refresh + 1 : pictures;
 }
 
 // A tick is half a picture's time.
 void PacketWriter::write_timing(PictureState &picture, int pictures) const {
     if (!p_.sets.vui.hrd) return;
     Sei sei;
-    if (picture.key) {
+    if (picture.key || picture.recovery_point) {
         const uint32_t delay = picture.rate->initial_delay();
         sei.buffering_period = {.initial_cpb_removal_delay = delay,
                                 .initial_cpb_removal_delay_offset = picture.rate->longest_delay() - delay};
     }
-    sei.removal_delay = {.ticks = 2 * static_cast<uint32_t>(pictures), .length = p_.sets.vui.hrd->delay_length};
+    sei.removal_delay = {.ticks = 2 * static_cast<uint32_t>(since_buffering_period(pictures)),
+                         .length = p_.sets.vui.hrd->delay_length};
     sei.pic_struct = p_.timecodes;
     sei.timecode = picture.timecode;
     const std::vector<uint8_t> nal = make_sei(sei);

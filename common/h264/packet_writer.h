@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../packet_pool.h"
+#include "inter/refresh.h"
 #include "params.h"
 #include "rate/qp_planner.h"
 
@@ -17,7 +18,9 @@ struct PictureState : PlannedPicture {
     std::vector<uint8_t> prefix;           // NAL units before the slices
     size_t sei_at;                         // where SEI messages begin in it
     std::optional<Timecode> timecode;
-    bool forced_key;  // its frame asks for an IDR picture
+    bool forced_key;         // its frame asks for an IDR picture
+    RefreshColumns refresh;  // of a P picture
+    bool recovery_point;     // of a P picture with which a refresh begins
 };
 
 class PacketWriter {
@@ -59,11 +62,13 @@ class PacketWriter {
     void make_sign_flips(const PictureState &picture, uint16_t *words) const;
 
   private:
+    int since_buffering_period(int pictures) const;
+
     const Params &p_;
     RateTarget rate_;
     std::vector<uint8_t> parameter_sets_;
-    // NAL units before SEI messages, of IDR and of other pictures.
-    std::vector<uint8_t> prefix_, predicted_prefix_;
+    // NAL units before SEI messages: of IDR pictures, of others, and of those with which decoding may begin.
+    std::vector<uint8_t> prefix_, predicted_prefix_, recovery_prefix_;
     uint64_t pictures_ = 0;     // so far
     int last_idr_pic_id_ = -1;  // of the packet that left last
 };

@@ -216,7 +216,11 @@ bool limits_slices(const Level &level, const PictureFormat &f) { return level.id
 // What P pictures do not go with.
 void check_gop(const CudaencH264Options &o, const Profile &profile, ChromaFormat chroma, int depth) {
     check_range("min_gop_size", o.min_gop_size, 0, o.gop_size);
+    if (o.gop_size == 1 && o.intra_refresh)
+        refuse(
+            format_string("intra_refresh %d is not allowed with gop_size 1: it goes with P pictures", o.intra_refresh));
     if (o.gop_size == 1) return;
+    check_range("intra_refresh", o.intra_refresh, 0, o.gop_size - 1);
     const auto refuse_with = [&](const std::string &what) {
         refuse(format_string("gop_size %d is not allowed with %s", o.gop_size, what.c_str()));
     };
@@ -406,6 +410,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.gop_size = o.gop_size;
     p.least_gop_size = o.min_gop_size ? o.min_gop_size : std::max(o.gop_size / 10, 1);
     p.scene_cut = o.scene_cut;
+    p.intra_refresh = o.intra_refresh;
     p.most_vertical_vector = most_vertical_vector(level);
     p.deblock = o.deblock < 0 ? o.gop_size > 1 : o.deblock;
     p.keystream = o.keystream;
@@ -422,6 +427,9 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     sets.constraint_sets = constraint_sets_of(profile, level, p.picture);
     if (o.gop_size > 1) sets.constraint_sets &= 0xEF;  // not all pictures are IDR
     sets.max_num_ref_frames = o.gop_size > 1;
+    // recovery_frame_cnt is a difference of frame_num. FFmpeg's decoder is late to recover, or loses the order of
+    // pictures, from a picture on whose frame_num is 0, or without it: so that is rare.
+    sets.frame_num_bits = o.intra_refresh ? 16 : 4;
     sets.level_idc = level.idc;
     sets.format = p.picture.coded();
     sets.width = format.width;

@@ -29,6 +29,7 @@ struct Params {
     int gop_size;              // pictures from an IDR picture to the next
     int least_gop_size;        // the same where a scene cut begins the next one
     int scene_cut;             // see Gop
+    int intra_refresh;         // pictures of a refresh; 0: there is none
     int most_vertical_vector;  // samples, of the level
     uint32_t encrypt_parts;    // ScrambledParts
     int64_t most_bit_rate;     // of the level

@@ -46,7 +46,7 @@ SceneCosts SequenceCoder::scene_costs(int qp, ThreadPool &pool) {
 }
 
 void SequenceCoder::encode(const SampleLayout *components, const PictureQuality &quality, bool predicted,
-                           ThreadPool &pool, Macroblock *macroblocks, int16_t *levels) {
+                           ThreadPool &pool, Macroblock *macroblocks, int16_t *levels, const RefreshColumns &refresh) {
     predicted_ = predicted;
     qp_ = std::min(quality.qp, kMaxQp);
     macroblocks_ = macroblocks;
@@ -54,7 +54,7 @@ void SequenceCoder::encode(const SampleLayout *components, const PictureQuality 
     PictureQuality own = quality;
     own.reconstructs = true;
     if (predicted) {
-        predicted_coder_.encode(components, own, before_, source_, pool, macroblocks, levels);
+        predicted_coder_.encode(components, own, before_, source_, pool, macroblocks, levels, refresh);
     } else {
         intra_coder_.encode(components, own, pool, macroblocks, levels);
     }

@@ -18,9 +18,10 @@ class SequenceCoder {
     void begin(const SampleLayout *components, ThreadPool &pool);
     // Of the picture, and the last one that was kept: by a search as encode() at this QP has it.
     SceneCosts scene_costs(int qp, ThreadPool &pool);
-    // As IntraCoder::encode(). predicted: from the last picture that was kept. A picture may be encoded again.
+    // As IntraCoder::encode(). predicted: from the last picture that was kept; then refresh tells of
+    // intra refresh. A picture may be encoded again.
     void encode(const SampleLayout *components, const PictureQuality &quality, bool predicted, ThreadPool &pool,
-                Macroblock *macroblocks, int16_t *levels);
+                Macroblock *macroblocks, int16_t *levels, const RefreshColumns &refresh = {});
     uint64_t bits() const { return predicted_ ? predicted_coder_.bits() : intra_coder_.bits(); }
     void count() { predicted_ ? predicted_coder_.count() : intra_coder_.count(); }
     // The last picture encoded is the next one's reference.

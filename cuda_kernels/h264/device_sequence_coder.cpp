@@ -159,13 +159,14 @@ void DeviceSequenceCoder::code_predicted(Device::Stream stream, const Picture &p
     const int drop_step = std::max(0, picture.qp - kMaxQp);
     const DevicePlane &luma = picture.own->source.levels[0];
     refinement_.find(stream, luma, reference, picture.buffers->search.found.data(), intra.qps.data(), drop_step,
-                     refined_);
+                     picture.refresh, refined_);
     DeviceInterCoder::Picture inter{.luma = luma.plane(),
                                     .chroma = {picture.components[1], picture.components[2]},
                                     .decoded = {},
                                     .qps = intra.qps.data(),
                                     .drop_step = drop_step,
-                                    .field = refined_.motion[0].data()};
+                                    .field = refined_.motion[0].data(),
+                                    .refresh = picture.refresh};
     for (int c = 0; c < 3; c++) inter.decoded[c] = picture.own->decoded[c].plane();
     const DeviceInterCoder::Results results{.macroblocks = intra.macroblocks.data(),
                                             .levels = intra.levels.data(),
@@ -178,7 +179,8 @@ void DeviceSequenceCoder::code_predicted(Device::Stream stream, const Picture &p
                              .decoded = {inter.decoded[0], inter.decoded[1], inter.decoded[2]},
                              .qps = intra.qps.data(),
                              .drop_step = drop_step,
-                             .estimates = refined_.estimates[0].data()},
+                             .estimates = refined_.estimates[0].data(),
+                             .refresh = picture.refresh},
                             results, picture.buffers->intra_macroblocks);
 }
 

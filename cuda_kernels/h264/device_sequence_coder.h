@@ -44,7 +44,8 @@ class DeviceSequenceCoder {
         SequenceBuffers *buffers;
         const SequenceFrame *own, *before;  // before: nullptr: it is an IDR picture
         std::array<SampleLayout, 3> components;
-        int qp;  // see PictureQuality
+        int qp;                       // see PictureQuality
+        RefreshColumns refresh = {};  // of intra refresh, of a P picture
     };
     // Queues what needs the source alone.
     void load(Device::Stream stream, const Picture &picture) const;

@@ -156,6 +156,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         s.picture.header = s.as_key.header;
         s.picture.prefix = s.as_key.prefix;
         s.picture.sei_at = s.as_key.sei_at;
+        s.picture.refresh = {};
         s.picture.key = gop_->begins(s.picture.forced_key);
         if (!p_.rate.constant()) s.planner = std::make_unique<QpPlanner>(*planner_);
         planner_->plan(s.picture);
@@ -180,7 +181,8 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
                 .own = s.own,
                 .before = s.picture.key ? nullptr : s.before,
                 .components = {c[0], c[1], c[2]},
-                .qp = s.picture.qp};
+                .qp = s.picture.qp,
+                .refresh = s.picture.refresh};
     }
 
     // Queues the search of a P picture, where it was not searched at its QP.

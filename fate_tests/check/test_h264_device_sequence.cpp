@@ -77,7 +77,7 @@ struct Case {
     PictureFormat format;
     Motion motion;
     bool deblock;
-    int aq_strength, gop_size;
+    int aq_strength, gop_size, refresh;  // refresh: pictures of an intra refresh; 0: there is none
     std::vector<Planes> pictures;
     std::vector<int> qps;
 
@@ -93,7 +93,8 @@ struct Case {
           motion(m),
           deblock(!random.one_in(4)),
           aq_strength(random.one_in(2) ? 0 : random.between(1, 1024)),
-          gop_size(random.between(2, 9)) {
+          gop_size(random.between(2, 9)),
+          refresh(random.one_in(2) ? random.between(1, 4) : 0) {
         const int qp = random.between(0, kMaxQp);
         for (int i = 0; i < count; i++) {
             pictures.emplace_back(random, width, height, motion, i);
@@ -103,11 +104,15 @@ struct Case {
         }
     }
     std::string name(size_t picture) const {
-        return format_string("%dx%d, %s, QP %d, adaptive %d, filter %d, 8x8 %d, gop %d, picture %zu", format.width,
-                             format.height, motion_names[static_cast<int>(motion)], qps[picture], aq_strength, deblock,
-                             format.transform_8x8, gop_size, picture);
+        return format_string("%dx%d, %s, QP %d, adaptive %d, filter %d, 8x8 %d, gop %d, refresh %d, picture %zu",
+                             format.width, format.height, motion_names[static_cast<int>(motion)], qps[picture],
+                             aq_strength, deblock, format.transform_8x8, gop_size, refresh, picture);
     }
     bool predicted(size_t picture) const { return picture % static_cast<size_t>(gop_size) != 0; }
+    RefreshColumns columns(size_t picture) const {
+        if (!refresh || !predicted(picture)) return {};
+        return refresh_columns(static_cast<int>(picture) % refresh, refresh, format.macroblock_columns());
+    }
 };
 
 std::vector<Coded> code_on_cpu(const Case &c) {
@@ -121,7 +126,7 @@ std::vector<Coded> code_on_cpu(const Case &c) {
         for (int k = 0; k < 3; k++) layouts[k] = c.pictures[i].layout(k, c.pictures[i].samples[k].data());
         coder.begin(layouts, pool);
         coder.encode(layouts, {.qp = c.qps[i], .effort = kAllTypes, .aq_strength = c.aq_strength}, c.predicted(i), pool,
-                     coded.macroblocks.data(), coded.levels.data());
+                     coded.macroblocks.data(), coded.levels.data(), c.columns(i));
         coder.keep(pool);
         for (int k = 0; k < 3; k++) {
             const int width = f.macroblock_columns() * f.columns(k);
@@ -147,7 +152,8 @@ std::vector<Coded> code_on_device(const std::shared_ptr<Device> &device, const C
                                              .own = &frames[i % 2],
                                              .before = c.predicted(i) ? &frames[1 - i % 2] : nullptr,
                                              .components = {},
-                                             .qp = c.qps[i]};
+                                             .qp = c.qps[i],
+                                             .refresh = c.columns(i)};
         for (int k = 0; k < 3; k++) {
             samples[k] = upload_now(device, c.pictures[i].samples[k]);
             picture.components[static_cast<size_t>(k)] = c.pictures[i].layout(k, samples[k].data());
@@ -268,6 +274,7 @@ CudaencConfig config_of(Random &random, const CudaencFormat &format, Rate rate, 
     CudaencH264Options &o = config.h264;
     o.effort = 0;
     o.gop_size = random.one_in(2) ? 250 : random.between(2, 5);
+    if (random.one_in(2)) o.intra_refresh = random.between(1, o.gop_size - 1) % 5;
     o.deblock = random.between(-1, 1);
     o.profile = random.between(CUDAENC_H264_CONSTRAINED_BASELINE, CUDAENC_H264_HIGH);
     o.aud = random.between(0, 1);

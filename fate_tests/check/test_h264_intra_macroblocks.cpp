@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Intra macroblocks of P pictures on devices: a picture's macroblocks, levels and reconstruction are those of
-// PredictedPictureCoder, over sizes, QPs, contents, and macroblocks that must be intra.
+// PredictedPictureCoder, over sizes, QPs, contents, and columns of intra refresh.
 #include "../../common/h264/inter/predicted_picture.h"
 #include "../../common/h264/intra/adaptive_qp.h"
 #include "../../cuda_kernels/h264/inter/device_intra_macroblocks.h"
@@ -22,12 +22,12 @@ struct Case {
     int qp, drop_step, aq_strength;
     Source source, before;
     std::vector<Sample> decoded[3];  // whole macroblocks
-    std::vector<uint8_t> must_be_intra;
+    RefreshColumns refresh{};
     int width(int c) const { return format.macroblock_columns() * format.columns(c); }
     int height(int c) const { return format.macroblock_rows() * format.rows(c); }
 
     // changed: one in so many macroblocks differs from the one before; noise: by how much the rest does.
-    Case(Random &random, const PictureFormat &f, Content content, int qp_, int changed, int noise, bool must)
+    Case(Random &random, const PictureFormat &f, Content content, int qp_, int changed, int noise, bool refreshes)
         : format(f),
           qp(std::min(qp_, kMaxQp)),
           drop_step(std::max(0, qp_ - kMaxQp)),
@@ -36,9 +36,11 @@ struct Case {
           before(source) {
         const Source other(random, f, Content::mixed);
         std::vector<uint8_t> differs;
-        for (int i = 0; i < f.macroblocks(); i++) {
+        for (int i = 0; i < f.macroblocks(); i++)
             differs.push_back(changed && random.one_in(static_cast<uint32_t>(changed)));
-            must_be_intra.push_back(must && random.one_in(4));
+        if (refreshes) {
+            refresh.end = random.one_in(2) ? f.macroblock_columns() : random.between(0, f.macroblock_columns());
+            refresh.first = random.between(0, refresh.end);
         }
         for (int c = 0; c < 3; c++) {
             for (int y = 0; y < source.height(c); y++)
@@ -80,7 +82,7 @@ Coded code_on_cpu(const Case &c) {
     coder.load_source(c.source.layout[0], source, pool);
     Coded coded(c);
     coder.encode(c.source.layout, {.qp = c.qp + c.drop_step, .effort = kAllTypes, .aq_strength = c.aq_strength}, before,
-                 source, pool, coded.macroblocks.data(), coded.levels.data(), c.must_be_intra.data());
+                 source, pool, coded.macroblocks.data(), coded.levels.data(), c.refresh);
     for (int k = 0; k < 3; k++)
         for (int y = 0; y < c.height(k); y++)
             std::copy_n(coder.reconstruction(k).at(0, y).data, c.width(k),
@@ -123,7 +125,6 @@ Coded code_on_device(const std::shared_ptr<Device> &device, const Case &c) {
     reference.complete(*device, nullptr);
     const DeviceSource source(device, c.source), before(device, c.before);
     const DeviceArray<int8_t> qps = upload_now(device, qps_of(c)), decoded_qps(device, count);
-    const DeviceArray<uint8_t> must = upload_now(device, c.must_be_intra);
     const DeviceMotionSearch search(device, f.width, f.height, kVertical);
     const DevicePyramid own_pyramid = search.make_pyramid(), other_pyramid = search.make_pyramid();
     search.build(nullptr, source.layout[0], own_pyramid);
@@ -143,14 +144,15 @@ Coded code_on_device(const std::shared_ptr<Device> &device, const Case &c) {
         device->fill(nullptr, buffers.modes_below.data(), 0xA5, buffers.modes_below.bytes());
         search.find(nullptr, own_pyramid, other_pyramid, satd_lambda_of(c.qp + c.drop_step), search_buffers);
         refinement.find(nullptr, own_pyramid.levels[0], reference, search_buffers.found.data(), qps.data(), c.drop_step,
-                        refined);
+                        c.refresh, refined);
         inter_coder.code(nullptr,
                          {.luma = own_pyramid.levels[0].plane(),
                           .chroma = {source.layout[1], source.layout[2]},
                           .decoded = {planes[0], planes[1], planes[2]},
                           .qps = qps.data(),
                           .drop_step = c.drop_step,
-                          .field = refined.motion[0].data()},
+                          .field = refined.motion[0].data(),
+                          .refresh = c.refresh},
                          reference, inter);
         coder.rank(nullptr, source.layout, buffers);
         coder.code(nullptr,
@@ -160,7 +162,7 @@ Coded code_on_device(const std::shared_ptr<Device> &device, const Case &c) {
                     .qps = qps.data(),
                     .drop_step = c.drop_step,
                     .estimates = refined.estimates[0].data(),
-                    .must_be_intra = must.data()},
+                    .refresh = c.refresh},
                    inter, buffers);
         finish_picture(*device, nullptr,
                        {.columns = columns,
@@ -199,7 +201,8 @@ void expect_same(const Case &c, const Coded &own, const Coded &expected) {
         for (size_t i = m * kLevelCount; i < (m + 1) * kLevelCount; i++)
             EXPECT(own.levels[i] == expected.levels[i], "%s: block %zu, level %zu: %d, not %d", what.c_str(),
                    i % kLevelCount / 16, i % 16, own.levels[i], expected.levels[i]);
-        EXPECT(!c.must_be_intra[m] || !is_inter(of_cpu.type), "%s is not intra", what.c_str());
+        const int x = static_cast<int>(m) % c.format.macroblock_columns();
+        EXPECT(!c.refresh.must_be_intra(x) || !is_inter(of_cpu.type), "%s is not intra", what.c_str());
     }
     for (int k = 0; k < 3; k++)
         for (size_t i = 0; i < own.planes[k].size(); i++)
@@ -246,7 +249,7 @@ START_TEST(extremes) {
     const PictureFormat f = format_of(200, 90, true);
     for (const int changed : {0, 1}) {
         Case c(random, f, Content::mixed, 30, changed, 0, false);
-        if (changed) std::fill(c.must_be_intra.begin(), c.must_be_intra.end(), uint8_t{1});
+        if (changed) c.refresh.end = f.macroblock_columns();
         const Coded expected = code_on_cpu(c);
         expect_same(c, code_on_device(device, c), expected);
     }

@@ -17,6 +17,7 @@ struct Sequence {
     std::vector<Sample> before, decoded, source;  // luma
     std::vector<Sample> chroma;                   // of any picture
     std::vector<int8_t> qps;
+    RefreshColumns refresh{};
 
     // Texture that moves by `motion` quarter samples at most, another vector for each part.
     Sequence(Random &random, int w, int h, int motion, int noise) : columns(w), rows(h) {
@@ -62,7 +63,7 @@ struct OnCpu {
             {s.decoded.data(), width}, {s.chroma.data(), width / 2}, {s.chroma.data(), width / 2}};
         reference.build(planes, width, height, pool);
         search.find(source, before, satd_lambda_of(s.qps[0]), pool);
-        refinement.find(source.levels[0], reference, search, s.qps.data(), drop_step, pool);
+        refinement.find(source.levels[0], reference, search, s.qps.data(), drop_step, s.refresh, pool);
     }
 };
 
@@ -90,7 +91,8 @@ void expect_same(const std::shared_ptr<Device> &device, const Sequence &s, int v
     search.build(nullptr, layout(before_bytes), before);
     search.build(nullptr, layout(source_bytes), source);
     search.find(nullptr, source, before, satd_lambda_of(s.qps[0]), found);
-    refinement.find(nullptr, source.levels[0], reference, found.found.data(), qps.data(), drop_step, buffers);
+    refinement.find(nullptr, source.levels[0], reference, found.found.data(), qps.data(), drop_step, s.refresh,
+                    buffers);
     std::vector<MacroblockMotion> motion(s.qps.size());
     std::vector<MotionEstimate> estimates(s.qps.size());
     device->download(nullptr, motion.data(), buffers.motion[0].data(), buffers.motion[0].bytes());
@@ -155,8 +157,9 @@ START_TEST(devices) {
     Random random(static_cast<uint64_t>(_i) + 1);
     int divided = 0;
     for (int round = 0; round < 16; round++) {
-        const Sequence s(random, round ? random.between(1, 9) : 1, round != 1 ? random.between(1, 7) : 1,
-                         random.between(0, 70), random.of({0, 4, 60}));
+        Sequence s(random, round ? random.between(1, 9) : 1, round != 1 ? random.between(1, 7) : 1,
+                   random.between(0, 70), random.of({0, 4, 60}));
+        if (round % 3 == 1) s.refresh.first = s.refresh.end = random.between(1, s.columns);
         expect_same(device, s, random.of({8, 32, 128, 512}), round % 4 ? 0 : random.between(0, kDropSteps), pool);
         const OnCpu on_cpu(s, 128, 0, pool);
         for (size_t i = 0; i < s.qps.size(); i++) divided += on_cpu.refinement.motion()[i].shape != Shape::p16x16;

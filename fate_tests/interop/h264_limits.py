@@ -73,6 +73,10 @@ def long_streams():
             stream = check(f'{control} {gop}', loops=3)
             keys = [n for n, unit in enumerate(stream.units) if unit.is_idr]
             expect(len(stream.units) == 1000 and 4 <= len(keys) <= 100, f'{control} {gop}: IDR pictures {keys}')
+    for control in controls:
+        stream = check(f'{control} -g 400 -intra_refresh 9', loops=3)
+        points = [unit.recovery for unit in stream.units if unit.recovery is not None]
+        expect(len(points) >= 90 and set(points) == {8}, f'{control}: recovery points {points}')
     for idc, (profile, pixels) in PROFILES.items():
         stream = check(f'-profile {profile} -b:v 900k -bufsize 300k -nal-hrd cbr', pixels=pixels, loops=3)
         expect(stream.sps.profile == idc and len(stream.units) == 1000, f'{profile}: {stream.sps.profile}')
@@ -131,6 +135,7 @@ def broken_rules():
     vbr = encode('-b:v 300k -maxrate 400k -bufsize 200k -nal-hrd vbr', loops=3)
     cbr = encode('-b:v 400k -bufsize 200k -nal-hrd cbr', loops=3)
     predicted = encode('-b:v 400k -bufsize 200k -nal-hrd cbr -g 250 -sc_threshold 0', loops=3)
+    refreshed = encode('-b:v 400k -bufsize 200k -nal-hrd cbr -g 600 -sc_threshold 0 -intra_refresh 20', loops=3)
     average = encode('-b:v 400k -level 2', loops=3)
     wide = encode('-qp 30', size='1280x720', part=1, rate='60')
     narrow = encode('-qp 40 -level 3', size='16x1600', part=1)
@@ -146,7 +151,7 @@ def broken_rules():
             (vbr, '7.4.3: picture', set_unit(idr_pic_ids=[7, 8])), (vbr, '7.4.3: slices', set_unit(first=[1])),
             (predicted, 'C.3: picture', grow(300000)), (predicted, 'E.2.1', set_unit(removal=3)),
             (predicted, 'D.2.1: a picture', set_unit(removal=None)), (predicted, 'D.2.1: a picture', set_first(delay=None)),
-            (predicted, '7.4.3: picture', set_unit(frame_nums=[17])),
+            (predicted, '7.4.3: picture', set_unit(frame_nums=[17])), (refreshed, 'D.2.1: a picture', set_unit(recovery=3)),
             (cbr, '7.4.1.2.3', set_unit(types=[FILLER, SLICE]))):
         broken = copy.deepcopy(stream)
         expect(not faults(stream), f'{faults(stream)[:1]}')

@@ -108,16 +108,20 @@ class Sps:
 class AccessUnit:
     """Bits by NAL HRD (Type II: with start codes and zeros) and by VCL HRD (slices and filler data, Type I); bytes of NAL units; macroblocks
     at which slices begin; idr_pic_id of IDR pictures, frame_num of others; initial_cpb_removal_delay, its offset and cpb_removal_delay,
-    or None."""
+    or None; recovery_frame_cnt, or None."""
 
     def __init__(self):
         self.types, self.first, self.idr_pic_ids, self.frame_nums = [], [], [], []
         self.nal_bits = self.vcl_bits = self.nal_bytes = self.filler_bits = 0
-        self.delay = self.offset = self.removal = None
+        self.delay = self.offset = self.removal = self.recovery = None
 
     @property
     def is_idr(self):
         return SLICE in self.types
+
+    @property
+    def begins_period(self):
+        return self.is_idr or self.recovery is not None
 
 
 class Stream:
@@ -158,6 +162,8 @@ class Stream:
             if kind == 0:
                 payload.ue()
                 unit.delay, unit.offset = [payload.u(self.sps.hrd[3][0]) for _ in range(2)]
+            elif kind == 6:
+                unit.recovery = payload.ue()
             elif kind == 1 and self.sps.hrd:
                 unit.removal = payload.u(self.sps.hrd[3][1])
 
@@ -241,31 +247,32 @@ def rate_faults(stream):
 
 
 def hrd_faults(stream):
-    """C.1.1 to C.3 of the NAL HRD that the stream tells of, where each IDR picture begins a buffering period."""
+    """C.1.1 to C.3 of the NAL HRD that the stream tells of, where each IDR picture and each recovery point begins a buffering
+    period."""
     if not stream.sps.hrd:
         return
     rate, size, cbr, _ = stream.sps.hrd
     units, period = stream.units, stream.sps.period
-    if any((unit.delay is None) == unit.is_idr or unit.removal is None for unit in units):
+    if any((unit.delay is None) == unit.begins_period or unit.removal is None for unit in units):
         yield 'D.2.1: a picture without buffering period or timing'
         return
-    sums = {unit.delay + unit.offset for unit in units if unit.is_idr}
+    sums = {unit.delay + unit.offset for unit in units if unit.begins_period}
     if len(sums) != 1:
         yield 'D.2.1: the sum of initial_cpb_removal_delay and its offset changes'
     removals, begins, ends = [], [], []
     start = Fraction(0)  # the removal of the picture that began the buffering period
     for n, unit in enumerate(units):
-        if unit.is_idr and not 0 < unit.delay <= Fraction(90000 * size, rate):
+        if unit.begins_period and not 0 < unit.delay <= Fraction(90000 * size, rate):
             yield f'D.2.1: initial_cpb_removal_delay {unit.delay} of picture {n}'
         removals.append(start + unit.removal * period / 2 if n else Fraction(unit.delay, 90000))  # (C-9), (C-7)
-        start = removals[n] if unit.is_idr else start
+        start = removals[n] if unit.begins_period else start
         if n and stream.sps.fixed_frame_rate and removals[-1] - removals[-2] != period:
             yield f'E.2.1: picture {n} comes after {removals[-1] - removals[-2]} s'
-        if n and unit.is_idr:
+        if n and unit.begins_period:
             since = 90000 * (removals[n] - ends[-1])  # (C-18)
             if unit.delay > ceil(since) or cbr and unit.delay < floor(since):
                 yield f'C.3: initial_cpb_removal_delay {unit.delay} of picture {n}, {float(since):.2f} passed'
-        earliest = removals[n] - Fraction(unit.delay if unit.is_idr else max(sums), 90000)  # (C-4), (C-3)
+        earliest = removals[n] - Fraction(unit.delay if unit.begins_period else max(sums), 90000)  # (C-4), (C-3)
         begins.append((ends[-1] if n else Fraction(0)) if cbr else max(ends[-1] if n else Fraction(0), earliest))
         ends.append(begins[-1] + Fraction(unit.nal_bits, rate))
         if ends[n] > removals[n]:

@@ -60,10 +60,10 @@ Available PredictedPictureCoder::available(int x, int y) const {
 
 void PredictedPictureCoder::encode(const SampleLayout *components, const PictureQuality &quality,
                                    const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool,
-                                   Macroblock *macroblocks, int16_t *levels, const uint8_t *must_be_intra) {
+                                   Macroblock *macroblocks, int16_t *levels, const RefreshColumns &refresh) {
     before_ = &before;
     source_ = &source;
-    must_be_intra_ = must_be_intra;
+    refresh_ = refresh;
     macroblocks_ = macroblocks;
     levels_ = levels;
     picture_qp_ = std::min(quality.qp, kMaxQp);
@@ -73,7 +73,7 @@ void PredictedPictureCoder::encode(const SampleLayout *components, const Picture
         choose_qps(quality, static_cast<int>(y));
     });
     search(quality.qp, before, source, pool);
-    refinement_.find(source.levels[0], before.decoded, search_, qp_.data(), drop_step_, pool);
+    refinement_.find(source.levels[0], before.decoded, search_, qp_.data(), drop_step_, refresh_, pool);
     for_rows(pool, [this](int x, int y) { maybe_intra_[index_of(x, y)] = may_be_intra(x, y); });
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
         const auto coder = std::make_unique<InterCoder>(format_, before.decoded);
@@ -157,7 +157,7 @@ bool PredictedPictureCoder::rank(int x, int y, uint32_t inter) {
 // From source samples, so intra macroblocks seem better than they are: code_intra() compares.
 bool PredictedPictureCoder::may_be_intra(int x, int y) {
     const size_t i = index_of(x, y);
-    const uint32_t inter = must_be_intra(i) ? UINT32_MAX : refinement_.estimates()[i].cost;
+    const uint32_t inter = refresh_.must_be_intra(x) ? UINT32_MAX : refinement_.estimates()[i].cost;
     // No block is predicted better than that.
     return inter >= worth(satd_lambda(i), kBits16x16) && rank(x, y, inter);
 }
@@ -192,7 +192,8 @@ void PredictedPictureCoder::code_intra(MacroblockCoder &coder, int x, int y) {
     place.drop_step = drop_step_;
     place.effort = kAllTypes;
     place.ranked = &ranked_[i];
-    place.likely = ranked_[i].likely_types(satd_lambda(i), format_.transform_8x8);
+    place.likely =
+        refresh_.only_16x16(x, columns_) ? kOnly16x16 : ranked_[i].likely_types(satd_lambda(i), format_.transform_8x8);
     MacroblockSamples source, reconstruction;
     get_samples(x, y, source);
     const Neighbour as_inter = neighbours_[i];
@@ -238,16 +239,17 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
     const Vector skipped = field.skipped(x, y);
     MacroblockSamples source, reconstruction;
     get_samples(x, y, source);
-    const InterCoder::Place place = {.x = x,
-                                     .y = y,
-                                     .qp = qp_[i],
-                                     .drop_step = drop_step_,
-                                     .skipped = skipped,
-                                     .can_skip = range_of(x, y, columns_, rows_, vertical_).has(skipped),
-                                     .vector_bits = field.bits(x, y, motion) + shape_bits(motion.shape)};
+    const InterCoder::Place place = {
+        .x = x,
+        .y = y,
+        .qp = qp_[i],
+        .drop_step = drop_step_,
+        .skipped = skipped,
+        .can_skip = refresh_.limited(range_of(x, y, columns_, rows_, vertical_), x).has(skipped),
+        .vector_bits = field.bits(x, y, motion) + shape_bits(motion.shape)};
     const InterOutcome result = coder.code(place, source, motion, macroblocks_[i], levels_of(i), reconstruction);
     if (result.skipped) motion.fill(skipped);
-    const bool allowed = result.cost != kNotAllowed && !must_be_intra(i);
+    const bool allowed = result.cost != kNotAllowed && !refresh_.must_be_intra(x);
     if (allowed && !maybe_intra_[i]) return put_samples(x, y, reconstruction);
     if (!maybe_intra_[i]) maybe_intra_[i] = rank(x, y, UINT32_MAX);
     if (!inter_[i]) inter_[i] = std::make_unique<Inter>();

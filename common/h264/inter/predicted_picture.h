@@ -30,11 +30,10 @@ class PredictedPictureCoder {
     // The search that encode() has at a QP, ahead of it.
     const MotionSearch &search(int qp, const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool);
 
-    // As IntraCoder::encode(). source: the picture's own, see load_source(). must_be_intra: of each macroblock, 1: it
-    // is coded as intra; nullptr: none has to be.
+    // As IntraCoder::encode(). source: the picture's own, see load_source().
     void encode(const SampleLayout *components, const PictureQuality &quality, const PictureBefore &before,
                 const SourcePyramid &source, ThreadPool &pool, Macroblock *macroblocks, int16_t *levels,
-                const uint8_t *must_be_intra = nullptr);
+                const RefreshColumns &refresh = {});
 
     // Of the last encode(), as of IntraCoder.
     uint64_t bits() const { return bits_; }
@@ -57,7 +56,6 @@ class PredictedPictureCoder {
 
     void load_lines(const SampleLayout &layout, int component, int y);
     void choose_qps(const PictureQuality &quality, int y);
-    bool must_be_intra(size_t at) const { return must_be_intra_ && must_be_intra_[at]; }
     bool may_be_intra(int x, int y);
     bool rank(int x, int y, uint32_t inter);
     void code_inter(InterCoder &coder, int x, int y);
@@ -97,7 +95,7 @@ class PredictedPictureCoder {
     std::unique_ptr<std::atomic<int>[]> intra_done_;  // macroblocks of rows
     const PictureBefore *before_ = nullptr;
     const SourcePyramid *source_ = nullptr;
-    const uint8_t *must_be_intra_ = nullptr;
+    RefreshColumns refresh_{};
     Macroblock *macroblocks_ = nullptr;
     int16_t *levels_ = nullptr;
     int picture_qp_ = 0, drop_step_ = 0;

@@ -17,13 +17,18 @@ MotionRefinement::MotionRefinement(int columns, int rows, int vertical)
 
 uint32_t MotionRefinement::satd_lambda(size_t at) const { return satd_lambda_of(qps_[at] + drop_step_); }
 
+VectorRange MotionRefinement::range(int x, int y) const {
+    return refresh_.limited(range_of(x, y, columns_, rows_, vertical_), x);
+}
+
 void MotionRefinement::find(const BytePlane &source, const ReferencePicture &reference, const MotionSearch &search,
-                            const int8_t *qps, int drop_step, ThreadPool &pool) {
+                            const int8_t *qps, int drop_step, const RefreshColumns &refresh, ThreadPool &pool) {
     source_ = &source;
     reference_ = &reference;
     search_ = &search;
     qps_ = qps;
     drop_step_ = drop_step;
+    refresh_ = refresh;
     const auto for_macroblocks = [&](const auto &body) {
         pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
             for (int x = 0; x < columns_; x++) body(x, static_cast<int>(y));
@@ -42,7 +47,7 @@ void MotionRefinement::refine(int x, int y) {
     const size_t i = index_of(x, y);
     const uint32_t lambda = satd_lambda(i);
     const MotionField field{motion_[1].data(), columns_};
-    const VectorRange range = range_of(x, y, columns_, rows_, vertical_);
+    const VectorRange range = this->range(x, y);
     const Vector predicted = field.predicted(x, y, Shape::p16x16, 0);
     const ByteBlock source = source_at(16 * x, 16 * y);
     Vector best{};
@@ -58,8 +63,8 @@ void MotionRefinement::refine(int x, int y) {
         if (other < cost) cost = other, best = v, least = sums;
     };
     const Vector found = field.motion[i].vectors[0];
-    try_vector({}, satd_of);
-    if (!(found == Vector{})) try_vector(found, satd_of);
+    try_vector(range.clamp(0, 0), satd_of);
+    if (!(found == Vector{})) try_vector(range.clamp(found.x, found.y), satd_of);
     if (!(predicted == Vector{}) && !(predicted == found)) try_vector(range.clamp(predicted.x, predicted.y), satd_of);
     SumsAround<kSquares> around(best);
     const auto around_of = [&](Vector v) { return around.at(v, satd_of); };
@@ -81,7 +86,7 @@ void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sum
     const size_t i = index_of(x, y);
     const uint32_t lambda = satd_lambda(i);
     const MotionField field{motion_[1].data(), columns_};
-    const VectorRange range = range_of(x, y, columns_, rows_, vertical_);
+    const VectorRange range = this->range(x, y);
     const ByteBlock source = source_at(16 * x, 16 * y);
     Vector vectors[kPartVectors] = {whole};
     uint32_t satd[kPartVectors][4];
@@ -124,7 +129,7 @@ void MotionRefinement::spread(int x, int y) {
     const size_t i = index_of(x, y);
     const uint32_t lambda = satd_lambda(i);
     const MotionField field{motion_[1].data(), columns_};
-    const VectorRange range = range_of(x, y, columns_, rows_, vertical_);
+    const VectorRange range = this->range(x, y);
     MacroblockMotion best = motion_[1][i];
     uint32_t satd = estimates_[1][i].satd;
     uint32_t cost = satd + worth(lambda, field.bits(x, y, best) + shape_bits(best.shape));

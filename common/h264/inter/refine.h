@@ -6,6 +6,7 @@
 
 #include "block_inter_cpu.h"
 #include "refine_steps.h"
+#include "refresh.h"
 #include "search.h"
 
 namespace cudaenc::h264 {
@@ -14,15 +15,16 @@ class MotionRefinement {
   public:
     // vertical: the level's limit, in samples.
     MotionRefinement(int columns, int rows, int vertical);
-    // qps: QPY of macroblocks, to which drop_step is added.
+    // qps: QPY of macroblocks, to which drop_step is added. refresh: what limits vectors.
     void find(const BytePlane &source, const ReferencePicture &reference, const MotionSearch &search, const int8_t *qps,
-              int drop_step, ThreadPool &pool);
+              int drop_step, const RefreshColumns &refresh, ThreadPool &pool);
     const MacroblockMotion *motion() const { return motion_[0].data(); }
     const MotionEstimate *estimates() const { return estimates_[0].data(); }
 
   private:
     size_t index_of(int x, int y) const { return static_cast<size_t>(y * columns_ + x); }
     uint32_t satd_lambda(size_t at) const;
+    VectorRange range(int x, int y) const;
     ByteBlock source_at(int x, int y) const { return block_at(*source_, x, y); }
     void refine(int x, int y);
     // Both steps of the refinement together.
@@ -39,6 +41,7 @@ class MotionRefinement {
     const MotionSearch *search_ = nullptr;
     const int8_t *qps_ = nullptr;
     int drop_step_ = 0;
+    RefreshColumns refresh_{};
 };
 
 }  // namespace cudaenc::h264

@@ -219,6 +219,16 @@ std::vector<uint8_t> closed_captions(std::span<const uint8_t> cc_data) {
     out.u(0xFF, 8);
     return out.raw();
 }
+// D.1.8
+std::vector<uint8_t> recovery_point(int frame_cnt) {
+    Rbsp out;
+    out.ue(static_cast<uint32_t>(frame_cnt));
+    out.flag(true);   // exact_match_flag
+    out.flag(false);  // broken_link_flag
+    out.u(0, 2);      // changing_slice_group_idc
+    if (!out.aligned()) out.trailing_bits();
+    return out.raw();
+}
 std::vector<uint8_t> mastering_display(const MasteringDisplay &m) {
     Rbsp out;
     for (const auto &primary : m.primaries)
@@ -265,7 +275,7 @@ std::vector<uint8_t> make_sps(const ParameterSets &s) {
         out.flag(scaling);  // seq_scaling_matrix_present_flag
         if (scaling) put_scaling_lists(*s.scaling, out);
     }
-    out.ue(0);  // log2_max_frame_num_minus4
+    out.ue(static_cast<uint32_t>(s.frame_num_bits - 4));
     out.ue(s.pic_order_cnt_type);
     if (!s.pic_order_cnt_type) out.ue(0);  // log2_max_pic_order_cnt_lsb_minus4
     out.ue(s.max_num_ref_frames);
@@ -322,7 +332,7 @@ SliceHeaderBits make_slice_header(const SliceHeader &s) {
     out.ue(s.first_macroblock);
     out.ue(5 + static_cast<uint32_t>(s.slice_type));  // as all of the picture's
     out.ue(0);                                        // pic_parameter_set_id
-    out.u(s.frame_num, 4);
+    out.u(s.frame_num, s.frame_num_bits);
     if (s.is_idr()) out.ue(s.idr_pic_id);
     if (s.pic_order_cnt_lsb) out.u(*s.pic_order_cnt_lsb, 4);
     if (s.slice_type == SliceType::p) {
@@ -350,6 +360,7 @@ std::vector<uint8_t> make_sei(const Sei &sei) {
     if (sei.removal_delay || sei.timecode) put_message(1, picture_timing(sei), out);
     if (!sei.captions.empty()) put_message(4, closed_captions(sei.captions), out);
     for (const std::span<const uint8_t> data : sei.unregistered) put_message(5, data, out);
+    if (sei.recovery_frame_cnt) put_message(6, recovery_point(*sei.recovery_frame_cnt), out);
     if (sei.mastering_display) put_message(137, mastering_display(*sei.mastering_display), out);
     if (sei.content_light) {
         Rbsp payload;

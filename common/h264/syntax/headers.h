@@ -36,7 +36,7 @@ struct Vui {
     std::optional<Hrd> hrd;  // these and buffering periods follow
 };
 
-// One set of each kind, for frames with CAVLC. frame_num and pic_order_cnt_lsb have 4 bits.
+// One set of each kind, for frames with CAVLC. pic_order_cnt_lsb has 4 bits.
 struct ParameterSets {
     int profile_idc;
     uint8_t constraint_sets;  // constraint_set0_flag is the highest bit
@@ -48,6 +48,7 @@ struct ParameterSets {
     int chroma_qp_index_offset, second_chroma_qp_index_offset;
     int pic_order_cnt_type = 2;  // or 0, with pic_order_cnt_lsb; 2: the output order is that of decoding
     int max_num_ref_frames = 0;
+    int frame_num_bits = 4;                 // 4 to 16
     const ScalingLists *scaling = nullptr;  // of Intra; nullptr: flat
     bool scaling_in_pps = false;            // else in the SPS
 };
@@ -71,8 +72,8 @@ struct SliceHeader {
     // The same in all slices of a picture:
     NalType nal_unit_type = kNalIdrSlice;
     int nal_ref_idc = 3;
-    SliceType slice_type = SliceType::i;  // P slices refer to the picture before
-    int frame_num = 0;
+    SliceType slice_type = SliceType::i;    // P slices refer to the picture before
+    int frame_num = 0, frame_num_bits = 4;  // below 2 to the power of bits, those of the SPS
     bool is_idr() const { return nal_unit_type == kNalIdrSlice; }
 };
 // The same for the coders of slices.
@@ -105,7 +106,7 @@ struct MasteringDisplay {
 struct ContentLight {
     uint16_t max_content, max_average;  // cd/m2
 };
-// Every IDR picture begins a buffering period (D.2.2).
+// Every IDR picture and every recovery point begins a buffering period (D.2.2).
 struct BufferingPeriod {
     uint32_t initial_cpb_removal_delay, initial_cpb_removal_delay_offset;  // 1/90000 s
 };
@@ -117,6 +118,7 @@ struct RemovalDelay {
 struct Sei {
     std::optional<BufferingPeriod> buffering_period;  // with Vui::hrd
     std::optional<RemovalDelay> removal_delay;        // the same
+    std::optional<int> recovery_frame_cnt;            // of a recovery point from which on pictures are exact
     bool pic_struct = false;                          // Vui::timecodes
     std::optional<Timecode> timecode;                 // with that
     std::optional<MasteringDisplay> mastering_display;
@@ -124,8 +126,8 @@ struct Sei {
     std::span<const uint8_t> captions;                   // A/53 cc_data: 3 bytes each, at most 31 of them
     std::vector<std::span<const uint8_t>> unregistered;  // user data: 16 bytes of UUID, then the payload
     bool empty() const {
-        return !buffering_period && !removal_delay && !timecode && !mastering_display && !content_light &&
-               captions.empty() && unregistered.empty();
+        return !buffering_period && !removal_delay && !timecode && !recovery_frame_cnt && !mastering_display &&
+               !content_light && captions.empty() && unregistered.empty();
     }
 };
 std::vector<uint8_t> make_sei(const Sei &sei);

@@ -272,7 +272,7 @@ KERNEL(kCodeThreads, h264_code_inter, CodeInterParams)
     MacroblockMotion motion = p.field[m];
     const QpChoice &qp = p.qp_choices[p.qps[m]];
     const Vector skipped_vector = field.skipped(x, y);
-    const bool can_skip = range_of(x, y, p.columns, p.rows, p.vertical).has(skipped_vector);
+    const bool can_skip = p.refresh.limited(range_of(x, y, p.columns, p.rows, p.vertical), x).has(skipped_vector);
 
     const LaneSamples source = load_source(p, place, x, y);
     const LaneSamples prediction =

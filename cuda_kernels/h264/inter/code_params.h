@@ -2,7 +2,7 @@
 // Parameters of code.cu.
 #pragma once
 #include "../../../common/h264/inter/inter_costs.h"
-#include "../../../common/h264/inter/motion.h"
+#include "../../../common/h264/inter/refresh.h"
 #include "../intra/wavefront_params.h"
 #include "margin_plane.h"
 
@@ -30,6 +30,7 @@ struct CodeInterParams {
     Macroblock *macroblocks;
     int16_t *levels;
     InterOutcome *outcomes;
+    RefreshColumns refresh;
 };
 
 }  // namespace cudaenc::h264

@@ -58,7 +58,8 @@ void DeviceInterCoder::code(Device::Stream stream, const Picture &picture, const
                            .motion = results.motion,
                            .macroblocks = results.macroblocks,
                            .levels = results.levels,
-                           .outcomes = results.outcomes};
+                           .outcomes = results.outcomes,
+                           .refresh = picture.refresh};
     for (int i = 0; i < kHalfPlanes; i++) params.reference[i] = reference.luma[i];
     device_->launch(stream, {static_cast<unsigned>(ceil_div(columns_ * rows_, kCodeThreads / 32))}, kCodeThreads,
                     params);

@@ -21,6 +21,7 @@ class DeviceInterCoder {
         const int8_t *qps;       // QPY, from 0 on
         int drop_step;           // is added
         const MacroblockMotion *field;
+        RefreshColumns refresh = {};  // what limits the vector of P_Skip
     };
     // Of all macroblocks.
     struct Results {

@@ -31,7 +31,7 @@ void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture,
     }
     IntraMacroblocksParams params{
         intra_.arguments(),         buffers.candidates.data(), inter.outcomes, inter.motion, {},
-        buffers.modes_below.data(), buffers.progress.data()};
+        buffers.modes_below.data(), buffers.progress.data(),   picture.refresh};
     params.qp_choices += picture.drop_step;
     params.tickets = buffers.tickets.data();
     params.picture_count = 1;
@@ -58,7 +58,7 @@ void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture,
                                           .ranked = buffers.ranked.data(),
                                           .estimates = picture.estimates,
                                           .outcomes = inter.outcomes,
-                                          .must_be_intra = picture.must_be_intra,
+                                          .refresh = picture.refresh,
                                           .candidates = buffers.candidates.data()});
     device_->launch(stream, {rows}, kWavefrontThreads, params);
 }

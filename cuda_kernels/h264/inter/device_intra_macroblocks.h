@@ -34,7 +34,7 @@ class DeviceIntraMacroblocks {
         const int8_t *qps;                       // QPY, from 0 on
         int drop_step;                           // is added
         const MotionEstimate *estimates;         // of the refinement
-        const uint8_t *must_be_intra = nullptr;  // 1: the macroblock is intra, whatever it costs; nullptr: none must
+        RefreshColumns refresh = {};             // which are intra, whatever they cost
     };
     // Queues what source samples alone take: before code(), on any stream that it waits for.
     void rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, const Buffers &buffers) const;

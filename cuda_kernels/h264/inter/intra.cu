@@ -64,7 +64,7 @@ KERNEL(kIntraCandidateThreads, h264_intra_candidates, IntraCandidatesParams)
     if (x >= p.columns) return;
     const int m = y * p.columns + x;
     uint8_t candidate = kOnlyInter;
-    if (p.outcomes[m].cost == kNotAllowed || (p.must_be_intra && p.must_be_intra[m])) {
+    if (p.outcomes[m].cost == kNotAllowed || p.refresh.must_be_intra(x)) {
         candidate = kMustBeIntra;
     } else {
         const uint32_t lambda = p.qp_choices[p.qps[m]].satd_lambda, inter = p.estimates[m].cost;
@@ -212,7 +212,9 @@ DEVICE void code_candidate(const IntraMacroblocksParams &p, const MacroblockRow 
         load_above(p, x, y, has_modes, s);
     }
     block_sync();
-    place.likely = s.sources[x & 1].ranked.likely_types(place.qp->satd_lambda, p.format.transform_8x8_mode);
+    place.likely = p.refresh.only_16x16(x, columns)
+                       ? kOnly16x16
+                       : s.sources[x & 1].ranked.likely_types(place.qp->satd_lambda, p.format.transform_8x8_mode);
     if (warp == kPart4x4) {
         if (place.likely >= kAlso4x4) code_4x4(place, s);
     } else if (warp == kPart8x8) {

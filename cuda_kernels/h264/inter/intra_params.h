@@ -3,6 +3,7 @@
 #pragma once
 #include "../../../common/h264/inter/inter_costs.h"
 #include "../../../common/h264/inter/refine_steps.h"
+#include "../../../common/h264/inter/refresh.h"
 #include "../intra/wavefront_params.h"
 #include "margin_plane.h"
 
@@ -25,8 +26,8 @@ struct IntraCandidatesParams {
     const RankedModes *ranked;
     const MotionEstimate *estimates;
     const InterOutcome *outcomes;
-    const uint8_t *must_be_intra;  // 1: it must; nullptr: none must
-    uint8_t *candidates;           // gets IntraCandidate of macroblocks
+    RefreshColumns refresh;
+    uint8_t *candidates;  // gets IntraCandidate of macroblocks
 };
 
 // Codes the candidates as intra, and keeps that where it is cheaper. The picture is pictures[0]: its macroblocks and
@@ -42,6 +43,7 @@ struct IntraMacroblocksParams : WavefrontArguments {
     // Of rows: the picture's serial number, 32 bits; then the column behind the last candidate coded. 0 before the
     // first.
     uint64_t *progress;
+    RefreshColumns refresh;
 };
 
 }  // namespace cudaenc::h264

@@ -36,7 +36,7 @@ DeviceMotionRefinement::Buffers DeviceMotionRefinement::make_buffers() const {
 
 void DeviceMotionRefinement::find(Device::Stream stream, const DevicePlane &source, const ReferencePlanes &reference,
                                   const FoundMotion *found, const int8_t *qps, int drop_step,
-                                  const Buffers &buffers) const {
+                                  const RefreshColumns &refresh, const Buffers &buffers) const {
     const int count = columns_ * rows_;
     const Grid warps{static_cast<unsigned>(ceil_div(count, kRefineThreads / 32))};
     // Passes write either buffer in turn, the last one the first.
@@ -53,7 +53,8 @@ void DeviceMotionRefinement::find(Device::Stream stream, const DevicePlane &sour
                                   .lambdas = lambdas_.data() + drop_step,
                                   .before = buffers.motion[1 - own].data(),
                                   .motion = buffers.motion[own].data(),
-                                  .estimates = buffers.estimates[own].data()};
+                                  .estimates = buffers.estimates[own].data(),
+                                  .refresh = refresh};
         for (int i = 0; i < kHalfPlanes; i++) arguments.reference[i] = reference.luma[i];
         if (pass == 0)
             device_->launch(stream, warps, kRefineThreads, RefineParams{arguments, found});

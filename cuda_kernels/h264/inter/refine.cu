@@ -98,7 +98,7 @@ DEVICE RefinedMacroblock refined_macroblock(const RefineArguments &p) {
             .quarter_x = 16 * x + 8 * (b & 1),
             .quarter_y = 16 * y + 8 * (b >> 1),
             .lambda = p.lambdas[p.qps[in_picture]],
-            .range = range_of(x, y, p.columns, p.rows, p.vertical),
+            .range = p.refresh.limited(range_of(x, y, p.columns, p.rows, p.vertical), x),
             .field = {p.before, p.columns}};
 }
 
@@ -158,7 +158,8 @@ KERNEL(kRefineThreads, h264_refine, RefineParams)
         try_vector(p, source, m.quarter_x, m.quarter_y, v, m.range.has(v), worth(m.lambda, vector_bits(v, predicted)),
                    best);
     };
-    take(candidate == 0 ? Vector{} : candidate == 1 ? scaled(found.whole, 4) : m.range.clamp(predicted.x, predicted.y));
+    const Vector first = candidate == 0 ? Vector{} : candidate == 1 ? scaled(found.whole, 4) : predicted;
+    take(m.range.clamp(first.x, first.y));
     CUDAENC_NO_UNROLL
     for (int step = 2; step > 0; step--) take(sum_of(best.v, scaled(square_step(candidate), step)));
     MacroblockMotion motion;

@@ -2,6 +2,7 @@
 // Parameters of refine.cu.
 #pragma once
 #include "../../../common/h264/inter/refine_steps.h"
+#include "../../../common/h264/inter/refresh.h"
 #include "../../../common/kernel_name.h"
 #include "margin_plane.h"
 
@@ -18,6 +19,7 @@ struct RefineArguments {
     const MacroblockMotion *before;      // of the pass before
     MacroblockMotion *motion;
     MotionEstimate *estimates;
+    RefreshColumns refresh;
 };
 // What the first pass is from: the vectors found, in quarter samples. Grid: a thread a macroblock, in thread-blocks of
 // kRefineThreads.
