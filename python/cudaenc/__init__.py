@@ -3,7 +3,7 @@
 
     jp2 = encode(picture)                                   # one picture
     for packet in encode_batch(pictures, "mjpeg"): ...      # many, some of them in flight
-    planes = decode(jpg).planes
+    planes = decode(jpg).planes                             # of JPEG or JPEG 2000
 
 A picture is an array of (height, width), (height, width, channels) or, with layout="chw", (channels, height, width);
 channels are 1 (gray), 3 (R, G, B) or 4 (R, G, B, alpha). Elements are uint8, or uint16 with `depth` bits; of JPEG 2000 also
@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import operator
 import os
 import threading
 from typing import (Any, AsyncIterable, AsyncIterator, Callable, Container, Iterable, Iterator, Literal, NamedTuple, Optional, Sequence,
@@ -33,11 +34,12 @@ from typing import (Any, AsyncIterable, AsyncIterator, Callable, Container, Iter
 
 import numpy
 
-from . import _arrays, _native
+from . import _arrays, _native, _planes
 from ._native import CudaencError, InvalidError, version
+from ._planes import Header
 
-__all__ = ["ContentLight", "CudaencError", "Decoder", "DevicePacket", "Encoder", "InvalidError", "MasteringDisplay", "Packet", "Picture",
-           "decode", "decode_batch", "encode", "encode_batch", "version"]
+__all__ = ["ContentLight", "CudaencError", "Decoder", "DevicePacket", "Encoder", "Header", "InvalidError", "MasteringDisplay", "Packet",
+           "Picture", "decode", "decode_batch", "encode", "encode_batch", "header", "version"]
 __version__ = version()
 
 ffi, lib = _native.ffi, _native.lib
@@ -519,92 +521,144 @@ def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
 class Picture(NamedTuple):
     """A decoded picture."""
 
-    # of each component, (height, width) of uint8, or of uint16 where depth exceeds 8; samples are in the highest bits of
-    # them; chroma may be smaller
-    planes: Sequence[numpy.ndarray]
-    color_model: str  # "gray", "yuv", "rgb", or "cmyk" and "ycck", where 255 is no ink
+    # of each component, (height, width) of uint8, or of uint16 where depth exceeds 8; of signed samples int8 and int16;
+    # with `out` its planes. A sample is an element >> shift. Chroma may be smaller
+    planes: Sequence[Any]
+    color_model: str  # "gray", "yuv", "rgb", "xyz", or "cmyk" and "ycck", where 255 of JPEG is no ink
     full_range: bool
     orientation: int  # of EXIF, 1 to 8; 1: as it is
     icc_profile: Optional[bytes]
     corrupt: bool  # parts were broken or missing, and are gray, or data were left over
-    depth: int = 8  # bits of a sample
+    depth: int = 8  # bits of a sample of the first component
+    shift: int = 0  # of it, too: samples are in the highest bits, of JPEG 2000 with 9, 10, 12 or 14 bits in the lowest
+    depths: Sequence[int] = ()  # of each component
+    shifts: Sequence[int] = ()
+    exif: Optional[bytes] = None
+    sample_aspect: tuple[int, int] = (0, 1)  # width over height of a sample; (0, 1): not told
+
+
+_Data = Union[bytes, bytearray, memoryview]
+
+
+def _codec_of(data: Any) -> str:
+    """By the first bytes: a codestream, or a box of a file, is JPEG 2000."""
+    try:
+        first = bytes(memoryview(data)[:8])
+    except TypeError:
+        first = b""
+    return "j2k" if first[:4] == b"\xff\x4f\xff\x51" or first[4:] in (b"jP  ", b"jp2c", b"jp2h") else "mjpeg"
 
 
 class Decoder(_Session):
-    """Decodes JPEG: baseline, extended and progressive, 8 or 12 bits; lossless, 2 to 16 bits. Packets may be
-    of any size and format. Threads may share it, as an Encoder.
+    """Decodes JPEG or JPEG 2000. Packets may be of any size and format. Threads may share it, as an Encoder.
 
-    device, in_flight, threads: as Encoder's.   lowres: pictures are 1/2**lowres as large, 0 to 3.
-    max_pixels: larger pictures are refused; None: as JPEG allows.
+    codec: "mjpeg": JPEG, baseline, extended and progressive, 8 or 12 bits; lossless, 2 to 16 bits. "j2k": JPEG 2000 and
+    HTJ2K of 1 to 16 bits, codestreams, JP2 and JPH files.
+    device, in_flight, threads: as Encoder's.   lowres or reduce: pictures are 1/2**reduce as large, of JPEG 0 to 3, of JPEG
+    2000 up to the levels of the stream.   max_pixels: larger pictures are refused; None: as the codec allows.
+    Of JPEG 2000: region=(x, y, width, height): the part that is decoded, in samples before reduce.   layers: quality layers
+    that are decoded, 0: all.
+    device_planes: pictures go to CUDA memory, which each call gives as `out`.
     Raises InvalidError (a ValueError), MemoryError, CudaencError; NotImplementedError for what is valid, but not decoded.
     """
 
-    def __init__(self, *, device: str = "auto", in_flight: int = 0, threads: int = 0, lowres: int = 0,
-                 max_pixels: Optional[int] = None) -> None:
+    def __init__(self, codec: str = "mjpeg", *, device: str = "auto", in_flight: int = 0, threads: int = 0, lowres: int = 0,
+                 reduce: Optional[int] = None, region: Optional[Sequence[int]] = None, layers: int = 0,
+                 device_planes: bool = False, max_pixels: Optional[int] = None) -> None:
         super().__init__()
+        if codec not in ("j2k", "mjpeg"):
+            raise InvalidError(f"codec {codec!r} is not allowed: it is j2k or mjpeg")
+        if reduce is not None and lowres:
+            raise InvalidError(f"reduce {reduce!r} is not allowed with lowres {lowres!r}: they are the same")
         config = ffi.new("CudaencDecoderConfig *")
-        lib.cudaenc_decoder_init(config, ffi.sizeof("CudaencDecoderConfig"), lib.CUDAENC_CODEC_MJPEG)
+        lib.cudaenc_decoder_init(config, ffi.sizeof("CudaencDecoderConfig"), _CODECS[codec])
         name = _native.text_of("device", device)
         config.device = name
-        _native.set_member(config, "async_depth", "in_flight", in_flight)
-        _native.set_member(config, "threads", "threads", threads)
-        _native.set_member(config, "lowres", "lowres", lowres)
+        for member, called, value in (("async_depth", "in_flight", in_flight), ("threads", "threads", threads),
+                                      ("lowres", "lowres" if reduce is None else "reduce", lowres if reduce is None else reduce),
+                                      ("layers", "layers", layers), ("device_frames", "device_planes", device_planes)):
+            _native.set_member(config, member, called, value)
         if max_pixels is not None:
             _native.set_member(config, "max_pixels", "max_pixels", max_pixels)
+        text = ffi.NULL
+        if region is not None:
+            try:
+                text = _native.text_of("region", "{:d},{:d},{:d},{:d}".format(*map(operator.index, region)))
+            except (TypeError, IndexError):
+                raise InvalidError(f"region {region!r} is not allowed: it is (x, y, width, height)") from None
+            if len(region) != 4:
+                raise InvalidError(f"region {region!r} is not allowed: it is (x, y, width, height)")
+        config.region = text
         config.log, config.log_opaque = self._log.callback, self._log.handle
+        self._device_planes = bool(device_planes)
         decoder = ffi.new("CudaencDecoder **")
         self._log.outcome(lib.cudaenc_decoder_open(decoder, config)).check()
         self._handle = decoder[0]
         self._slots = lib.cudaenc_decoder_async_depth(self._handle)
 
-    def submit(self, data: Union[bytes, bytearray, memoryview]) -> bool:
-        """Starts to decode a packet, which may change after the call. Returns False when in_flight of them are in flight:
-        receive first."""
-        return self._start(data, None)
+    def submit(self, data: _Data, out: Any = None) -> bool:
+        """Starts to decode a packet, which may change after the call. out: the planes that it fills: an array or tensor of
+        (components, height, width) or of (height, width), or a list of the latter; header() tells their sizes. They must
+        be left alone until the picture has come. Returns False when in_flight of them are in flight: receive first."""
+        return self._start(data, None, out)
 
-    def _start(self, data: Union[bytes, bytearray, memoryview], token: Any) -> bool:
+    def header(self, data: _Data) -> Header:
+        """What a packet will fill, with this decoder's options."""
+        with self._lock:
+            self._check_open()
+            outcome, header = self._read_header(self._bytes_of(data))
+        outcome.check()
+        assert header is not None
+        return header
+
+    @staticmethod
+    def _bytes_of(data: _Data) -> bytes:
+        try:
+            return data if isinstance(data, bytes) else bytes(memoryview(data))
+        except TypeError:
+            raise InvalidError(f"data of type {type(data).__name__} are not allowed: they are bytes") from None
+
+    def _read_header(self, data: bytes) -> tuple[_native.Outcome, Optional[Header]]:
+        info = ffi.new("CudaencPictureInfo *", {"struct_size": ffi.sizeof("CudaencPictureInfo")})
+        buffer = ffi.from_buffer(data)
+        code = lib.cudaenc_decoder_read_header(self._handle, ffi.cast("uint8_t *", buffer), len(buffer), info)
+        return self._log.outcome(code), _planes.header_of(info) if code == lib.CUDAENC_OK else None
+
+    def _start(self, data: _Data, token: Any, out: Any = None) -> bool:
         self._check_open()
         if len(self._in_flight) >= self._slots:
             return False
-        try:
-            data = data if isinstance(data, bytes) else bytes(memoryview(data))
-        except TypeError:
-            raise InvalidError(f"data of type {type(data).__name__} are not allowed: they are bytes") from None
+        data = self._bytes_of(data)
+        to = None if out is None else _planes.describe(out)
         with self._lock:
             self._check_open()
-            outcome = self._submit(data, token)
+            outcome = self._submit(data, token, to)
         if outcome.code == lib.CUDAENC_AGAIN:
             return False
         outcome.check()
         return True
 
-    def _submit(self, data: bytes, token: Any) -> _native.Outcome:
+    def _submit(self, data: bytes, token: Any, out: Optional[_planes.Out]) -> _native.Outcome:
+        outcome, header = self._read_header(data)
+        if header is None:
+            return outcome
+        if out is None and self._device_planes:
+            raise InvalidError("out is missing: with device_planes each picture needs it")
+        out = out or _planes.new(header)
+        _planes.check(out, header, self._device_planes)
         buffer = ffi.from_buffer(data)
-        info = ffi.new("CudaencPictureInfo *", {"struct_size": ffi.sizeof("CudaencPictureInfo")})
-        address = ffi.cast("uint8_t *", buffer)
-        code = lib.cudaenc_decoder_read_header(self._handle, address, len(buffer), info)
-        if code != lib.CUDAENC_OK:
-            return self._log.outcome(code)
         coded = ffi.new("CudaencCodedPicture *", {"struct_size": ffi.sizeof("CudaencCodedPicture")})
-        coded.data, coded.size = address, len(buffer)
-        planes = []
-        row_bytes, rows = ffi.new("size_t *"), ffi.new("size_t *")
-        for i in range(info.format.planes):
-            lib.cudaenc_plane_size(ffi.addressof(info, "format"), i, row_bytes, rows)
-            sample = numpy.dtype(numpy.uint16 if info.format.component[i].step == 2 else numpy.uint8)
-            planes.append(numpy.empty((rows[0], row_bytes[0] // sample.itemsize), sample))
-            coded.planes[i] = ffi.cast("uint8_t *", planes[i].ctypes.data)
-            coded.stride[i] = row_bytes[0]
+        coded.data, coded.size = ffi.cast("uint8_t *", buffer), len(buffer)
+        for i, (plane, shape) in enumerate(zip(out.planes, header.shapes)):
+            coded.planes[i] = ffi.cast("uint8_t *", plane.address)
+            coded.stride[i] = plane.strides[0] if shape[0] > 1 else shape[1] * plane.itemsize
+        coded.cuda_stream = ffi.cast("void *", out.planes[0].stream)
         code = lib.cudaenc_decoder_submit(self._handle, coded)
         if code != lib.CUDAENC_OK:
             return self._log.outcome(code)
-        icc = bytes(ffi.buffer(info.icc_profile, info.icc_profile_size)) if info.icc_profile else None
-        models = {lib.CUDAENC_COLOR_GRAY: "gray", lib.CUDAENC_COLOR_YUV: "yuv", lib.CUDAENC_COLOR_CMYK: "cmyk",
-                  lib.CUDAENC_COLOR_YCCK: "ycck"}
-        model = models.get(info.format.color_model, "rgb")
-        picture = Picture(planes, model, bool(info.format.full_range), info.orientation, icc, False,
-                          info.format.component[0].depth)
-        self._in_flight.append((token, (picture, buffer)))
+        picture = Picture(out.parts, header.color_model, header.full_range, header.orientation, header.icc_profile, False,
+                          header.depths[0], header.shifts[0], header.depths, header.shifts, header.exif, header.sample_aspect)
+        self._in_flight.append((token, (picture, buffer, out, header)))
         return self._log.outcome(code)
 
     def receive(self, wait: bool = True) -> Optional[Picture]:
@@ -615,28 +669,65 @@ class Decoder(_Session):
     def _take(self, wait: bool) -> tuple[int, Any]:
         decoded = ffi.new("CudaencDecodedPicture *", {"struct_size": ffi.sizeof("CudaencDecodedPicture")})
         code = (lib.cudaenc_decoder_wait if wait else lib.cudaenc_decoder_poll)(self._handle, decoded)
-        picture = self._in_flight[0][1][0]
+        picture, _, _, header = self._in_flight[0][1]
+        if code == lib.CUDAENC_OK:
+            _planes.extend_signs(picture.planes, header)
         return code, picture._replace(corrupt=bool(decoded.corrupt))
 
     def _close(self, handle: Any) -> None:
         lib.cudaenc_decoder_close(handle)
 
-    def decode(self, packets: Iterable[Union[bytes, bytearray, memoryview]]) -> Iterator[Picture]:
-        """The pictures of packets, in their order, with as many in flight as the decoder has room for."""
-        return self._series(packets, self._start)
+    def decode(self, packets: Iterable[_Data], out: Optional[Iterable[Any]] = None) -> Iterator[Picture]:
+        """The pictures of packets, in their order, with as many in flight as the decoder has room for. out: planes for each
+        of them, such as a tensor of (N, components, height, width)."""
+        if out is None:
+            return self._series(packets, self._start)
+        return self._series(_paired(packets, out), lambda pair, token: self._start(pair[0], token, pair[1]))
 
     def __enter__(self) -> "Decoder":
         return self
 
 
-def decode(data: Union[bytes, bytearray, memoryview], **options: Any) -> Picture:
-    """One JPEG picture. Arguments and errors are Decoder's."""
-    with Decoder(**{"in_flight": 1, **options}) as decoder:
-        return next(decoder.decode([data]))
+def _paired(packets: Iterable[_Data], out: Iterable[Any]) -> Iterator[tuple[_Data, Any]]:
+    outs = iter(out)
+    for number, data in enumerate(packets):
+        try:
+            yield data, next(outs)
+        except StopIteration:
+            raise InvalidError(f"out of {number} pictures is not allowed: there are more packets") from None
 
 
-def decode_batch(packets: Iterable[Union[bytes, bytearray, memoryview]], in_flight: int = 8,
-                 **options: Any) -> Iterator[Picture]:
-    """JPEG pictures, in the order of their packets, `in_flight` at a time. Arguments and errors are Decoder's."""
-    with Decoder(in_flight=in_flight, **options) as decoder:
-        yield from decoder.decode(packets)
+def _options_of(codec: Optional[str], data: Any, out: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Decoder's arguments for a packet, and for where it goes to."""
+    options = {"codec": _codec_of(data) if codec is None else codec, **options}
+    if out is not None:
+        plane = _planes.describe(out).planes[0]
+        options["device"] = plane.device_name(options.get("device", "auto"))
+        options.setdefault("device_planes", plane.on_device)
+    return options
+
+
+def decode(data: _Data, codec: Optional[str] = None, *, out: Any = None, **options: Any) -> Picture:
+    """One picture. codec None: as the first bytes tell. out: as of Decoder.submit(), in the host's memory or CUDA's. Other
+    arguments and errors are Decoder's."""
+    with Decoder(**{"in_flight": 1, **_options_of(codec, data, out, options)}) as decoder:
+        return next(decoder.decode([data], None if out is None else [out]))
+
+
+def header(data: _Data, codec: Optional[str] = None, **options: Any) -> Header:
+    """What decode() would fill, without decoding. Arguments and errors are Decoder's."""
+    with Decoder(**{**_options_of(codec, data, None, options), "device": "cpu", "threads": 1, "in_flight": 1}) as decoder:
+        return decoder.header(data)
+
+
+def decode_batch(packets: Iterable[_Data], in_flight: int = 8, codec: Optional[str] = None, *,
+                 out: Optional[Iterable[Any]] = None, **options: Any) -> Iterator[Picture]:
+    """Pictures of one codec, in the order of their packets, `in_flight` at a time. codec None: as the first one tells. out: as
+    of Decoder.decode(). Other arguments and errors are Decoder's."""
+    rest, outs = iter(packets), None if out is None else iter(out)
+    first = next(rest, None)
+    if first is None:
+        return
+    first_out = None if outs is None else next(outs, None)
+    with Decoder(in_flight=in_flight, **_options_of(codec, first, first_out, options)) as decoder:
+        yield from decoder.decode(_chain(first, rest), None if outs is None else _chain(first_out, outs))

@@ -338,6 +338,95 @@ class Decode(unittest.TestCase):
         self.assertEqual(len(decoded), 9)
 
 
+    def test_jpeg_2000(self):
+        array = picture(45, 67, 3)
+        for options in {}, {"cblk_style": "ht"}, {"tile_width": 32, "tile_height": 16}:
+            data = cudaenc.encode(array, **options)
+            decoded = cudaenc.decode(data)
+            self.assertEqual((decoded.color_model, decoded.depth, decoded.shift, decoded.corrupt), ("rgb", 8, 0, False))
+            self.assertTrue(numpy.array_equal(numpy.dstack(decoded.planes), array), options)
+            part = cudaenc.decode(data, region=(7, 5, 30, 20))
+            self.assertTrue(numpy.array_equal(numpy.dstack(part.planes), array[5:25, 7:37]), options)
+            self.assertEqual(cudaenc.decode(data, reduce=2).planes[0].shape, (12, 17))
+            self.assertTrue(cudaenc.decode(data[:-300]).corrupt)
+        layered = cudaenc.encode(array, layers=4, quality=90)
+        self.assertTrue(numpy.array_equal(cudaenc.decode(layered, layers=4).planes, cudaenc.decode(layered).planes))
+        self.assertFalse(numpy.array_equal(cudaenc.decode(layered, layers=1).planes, cudaenc.decode(layered).planes))
+        for bits, shift in (10, 0), (11, 5), (12, 0), (16, 0):
+            deep = picture(9, 8, bits=bits)
+            decoded = cudaenc.decode(cudaenc.encode(deep, depth=bits))
+            self.assertEqual((decoded.depth, decoded.shift), (bits, shift))
+            self.assertTrue(numpy.array_equal(decoded.planes[0] >> shift, deep), bits)
+            # The same codestream of signed samples: a bit of SIZ.
+            data = cudaenc.encode(deep, depth=bits)
+            data = bytearray(data[data.index(b"\xff\x4f\xff\x51"):])
+            data[42] |= 128
+            signed = cudaenc.decode(data)
+            self.assertEqual(signed.planes[0].dtype, numpy.int16)
+            self.assertTrue(numpy.array_equal(signed.planes[0] >> shift, deep.astype(numpy.int32) - (1 << bits - 1)), bits)
+            filled = numpy.empty((9, 8), numpy.int16)
+            self.assertTrue(numpy.array_equal(cudaenc.decode(data, out=filled).planes[0], signed.planes[0]))
+            if bits in (10, 12):
+                with self.assertRaisesRegex(ValueError, "has no operator"):
+                    cudaenc.decode(data, out=HostOnly(filled))
+        planes = [picture(8, 10), picture(4, 5), picture(4, 5)]
+        decoded = cudaenc.decode(cudaenc.encode(planes, format="yuv420p"))
+        self.assertEqual(decoded.color_model, "yuv")
+        for plane, made in zip(planes, decoded.planes):
+            self.assertTrue(numpy.array_equal(plane, made))
+
+    def test_headers(self):
+        data = cudaenc.encode(picture(45, 67, 3), icc_profile=None)
+        header = cudaenc.header(data, region=(1, 2, 20, 10))
+        self.assertEqual((header.shapes, header.depths, header.color_model), ([(10, 20)] * 3, [8] * 3, "rgb"))
+        self.assertEqual(cudaenc.header(data, reduce=1).shapes, [(23, 34)] * 3)
+        self.assertEqual(cudaenc.header(cudaenc.encode(picture(4, 5), "mjpeg")).shapes, [(4, 5)])
+
+    def test_out(self):
+        pictures = [picture(20, 30, 3) for _ in range(5)]
+        packets = [cudaenc.encode(one) for one in pictures]
+        batch = numpy.zeros((5, 3, 20, 30), numpy.uint8)
+        for n, decoded in enumerate(cudaenc.decode_batch(packets, in_flight=3, out=batch)):
+            self.assertTrue(numpy.shares_memory(decoded.planes[1], batch[n, 1]))
+            self.assertTrue(numpy.array_equal(batch[n].transpose(1, 2, 0), pictures[n]))
+        room = numpy.full((4, 22, 40), 9, numpy.uint8)  # with gaps between rows
+        cudaenc.decode(packets[0], out=room[:3, 1:21, 5:35])
+        self.assertTrue(numpy.array_equal(room[:3, 1:21, 5:35].transpose(1, 2, 0), pictures[0]))
+        room[:3, 1:21, 5:35] = 9
+        self.assertTrue((room == 9).all())
+        planes = [numpy.zeros((20, 30), numpy.uint8) for _ in range(3)]
+        self.assertIs(cudaenc.decode(packets[1], out=planes).planes[2], planes[2])
+        cudaenc.decode(packets[2], out=HostOnly(batch[0]))
+        self.assertTrue(numpy.array_equal(batch[0].transpose(1, 2, 0), pictures[2]))
+        frozen = numpy.zeros((3, 20, 30), numpy.uint8)
+        frozen.flags.writeable = False
+        for out, words in ((batch[0, :2], "out of 2 planes"), (batch[0, :, 1:], r"\(19, 30\) of uint8.*\(20, 30\) of uint8"),
+                           (batch[0].astype("int8"), "of int8"), (batch[0].astype("uint16"), "of uint16"), (batch[0].astype(float), "float64"),
+                           (frozen, "written to"), (5, "out of type int"), (numpy.zeros((3, 20, 60), numpy.uint8)[:, :, ::2], "gaps"),
+                           (batch, "out of 4 dimensions")):
+            with self.assertRaisesRegex(ValueError, words):
+                cudaenc.decode(packets[0], out=out)
+        with self.assertRaisesRegex(ValueError, "out of 2 pictures"):
+            list(cudaenc.decode_batch(packets, out=batch[:2]))
+        jpeg = cudaenc.encode(pictures[0][:, :, 0], "mjpeg")
+        gray = numpy.empty((20, 30), numpy.uint8)
+        cudaenc.decode(jpeg, out=gray)
+        self.assertTrue(numpy.array_equal(gray, cudaenc.decode(jpeg).planes[0]))
+
+    def test_options(self):
+        data = cudaenc.encode(picture(20, 30))
+        for options, words in (({"region": (0, 0, 31, 1)}, "within the picture of 30x20"), ({"region": (0, 0, 3)}, "x, y, width, height"),
+                               ({"region": "0,0,3,3"}, "x, y, width, height"), ({"region": (0, 0, 0.5, 3)}, "x, y, width, height"),
+                               ({"region": (0, 0, 1, 2, 3)}, "x, y, width, height"), ({"layers": -1}, "layers -1"),
+                               ({"reduce": 33}, "lowres 33"), ({"reduce": 1, "lowres": 1}, "they are the same"), ({"codec": "h264"}, "'h264'"),
+                               ({"codec": "mjpeg"}, "JPEG"), ({"device_planes": True, "device": "cpu"}, "")):
+            with self.assertRaisesRegex(ValueError, words):
+                cudaenc.decode(data, **options)
+        with self.assertRaises(NotImplementedError):
+            cudaenc.decode(data, reduce=6)
+        with self.assertRaisesRegex(ValueError, "JPEG has none"):
+            cudaenc.decode(cudaenc.encode(picture(4, 4), "mjpeg"), layers=1)
+
     def test_cmyk(self):
         stream = io.BytesIO()
         Image.fromarray(picture(45, 67, 4), "CMYK").save(stream, "jpeg", quality=95)
@@ -624,6 +713,24 @@ class Protocols(unittest.TestCase):
             cudaenc.encode(deep.view(LikeCupy), depth=12, device="emu")
 
     @unittest.skipUnless("emu" in os.environ.get("CUDAENC_LIBRARY", ""), "no emulator in this library")
+    def test_planes_in_cuda_memory(self):
+        array = picture(45, 67, 3)
+        for codec in "j2k", "mjpeg":
+            data = cudaenc.encode(array, codec)
+            expected = cudaenc.decode(data, device="cpu").planes
+            out = numpy.zeros((3, 45, 67), numpy.uint8)
+            cudaenc.decode(data, out=InCuda(out), device="emu")
+            self.assertTrue(numpy.array_equal(out, expected), codec)
+            batch = numpy.zeros((5, 3, 45, 67), numpy.uint8)
+            pictures = list(cudaenc.decode_batch([data] * 5, out=[InCuda(one) for one in batch], device="emu"))
+            self.assertEqual(len(pictures), 5)
+            self.assertTrue(all(numpy.array_equal(one, expected) for one in batch), codec)
+            with cudaenc.Decoder(codec, device="emu", device_planes=True) as decoder:
+                for wrong in None, out:
+                    with self.assertRaises(ValueError):
+                        decoder.submit(data, wrong)
+
+    @unittest.skipUnless("emu" in os.environ.get("CUDAENC_LIBRARY", ""), "no emulator in this library")
     def test_packets_in_cuda_memory(self):
         array = picture(45, 67, 3)
         with cudaenc.Encoder(array, "mjpeg", device="emu", device_packets=True) as encoder:
@@ -676,6 +783,15 @@ class Tensors(unittest.TestCase):
         # Another GPU's stream is the current one now and then.
         with torch.cuda.device(0):
             self.assertEqual(cudaenc.encode(tensor), self.packet)
+
+    def test_decoded(self):
+        expected = numpy.moveaxis(self.array, 2, 0)
+        for n in range(torch.cuda.device_count()):
+            batch = torch.zeros((9, 3, 270, 480), dtype=torch.uint8, device=f"cuda:{n}")
+            for one in cudaenc.decode_batch([self.packet] * 9, out=batch):
+                self.assertFalse(one.corrupt)
+            for one in batch:
+                self.assertTrue(numpy.array_equal(one.cpu().numpy(), expected))
 
     def test_packets(self):
         expected = cudaenc.encode(self.array, "mjpeg", device="cpu")
