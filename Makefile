@@ -37,11 +37,12 @@ goals := lib wheel deb windows ffmpeg install demo check check-long check-versio
 wanted := $(filter $(goals),$(MAKECMDGOALS))
 deps:
 	@patches/deps.sh $(filter-out deps,$(MAKECMDGOALS)) $(FOR)
-# What runs without a GPU has nvcc compile for the oldest and the newest architecture, if GPU_ARCHS does not say other.
-two_archs = $(if $(filter file,$(origin GPU_ARCHS)),GPU_ARCHS='$(firstword $(archs)) $(lastword $(archs))')
+# What runs without a GPU has nvcc compile for the newest architecture, if GPU_ARCHS does not say other: clang compiles for the
+# oldest, and ptxas reads that.
+one_arch = $(if $(filter file,$(origin GPU_ARCHS)),GPU_ARCHS='$(lastword $(archs))')
 $(goals): deps
 	@$(if $(filter $@,$(firstword $(wanted))),$(foreach goal,$(wanted),$(MAKE) --no-print-directory do-$(goal) \
-	    $(if $(filter check check-sanitize check-tsan fate fuzz,$(goal)),$(two_archs));),:)
+	    $(if $(filter check check-sanitize check-tsan fate fuzz,$(goal)),$(one_arch));),:)
 
 include make/library.mk make/kernels.mk make/ffmpeg.mk make/tests.mk make/packages.mk
 

@@ -13,7 +13,7 @@ CLANG := $(firstword $(foreach v,19 18 21 20 17 16,$(shell command -v clang++-$(
 KERNEL_COMPILER ?= $(if $(NVCC),nvcc,$(if $(CLANG),clang,none))
 ifdef SANITIZE
 # Clones for several processors would take minutes to compile, and have the same code.
-optimise := -O1 -g -fno-omit-frame-pointer -DCUDAENC_ONE_TARGET= $(sanitize)
+optimise := -O1 -g1 -fno-omit-frame-pointer -DCUDAENC_ONE_TARGET= $(sanitize)
 ifeq ($(SANITIZE)$(origin CXX),fuzzerdefault)
 CXX := $(CLANG)
 CC  := $(subst clang++,clang,$(CLANG))

@@ -3,7 +3,8 @@
 # What the encoders must refuse: each case fails with a clear line of its own and no crash. Usage: errors.sh FFMPEG_BUILD
 # VALGRIND=1 runs every case under valgrind. Ends in a line "N passed, N failed".
 set -uo pipefail
-ffmpeg=${1:?usage: errors.sh FFMPEG_BUILD}/ffmpeg
+# FFmpeg's program sees after a period of its statistics that it failed.
+ffmpeg=("${1:?usage: errors.sh FFMPEG_BUILD}/ffmpeg" -stats_period 0.02)
 checker=()
 [ -z "${VALGRIND-}" ] || checker=(valgrind --quiet --max-threads=4000 --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite)
 work=$(mktemp -d)
@@ -35,7 +36,7 @@ report() {
 refuse() {
     local input=$1 pattern=$2 status=0
     shift 2
-    "${checker[@]}" "$ffmpeg" -nostdin -v error -f lavfi -i "color=s=${input%%,*}:d=0.1" -vf "format=${input#*,}" -c:v "$encoder" \
+    "${checker[@]}" "${ffmpeg[@]}" -nostdin -v error -f lavfi -i "color=s=${input%%,*}:d=0.1" -vf "format=${input#*,}" -c:v "$encoder" \
         -device cpu "$@" -f null - >"$work/log" 2>&1 || status=$?
     report "$encoder $input $(echo "$*" | cut -c 1-60)" "$pattern" $status
 }
@@ -280,7 +281,7 @@ refuse $any "option profile to value dcp" -profile dcp
 shrink() {
     local name=$1 most=$2 size
     shift 2
-    "${checker[@]}" "$ffmpeg" -nostdin -y -v error "$@" -c:v j2k_cuda -device cpu "${options[@]}" -f image2pipe "$work/cut.j2k" \
+    "${checker[@]}" "${ffmpeg[@]}" -nostdin -y -v error "$@" -c:v j2k_cuda -device cpu "${options[@]}" -f image2pipe "$work/cut.j2k" \
         >"$work/log" 2>&1 || echo "$name failed" >>"$work/log"
     size=$(stat -c %s "$work/cut.j2k" || echo 0)
     if [ "$size" -le "$most" ] && [ $((size * 1000)) -ge $((most * 995)) ] && [ ! -s "$work/log" ]; then
@@ -290,7 +291,7 @@ shrink() {
         failed=$((failed + 1))
     fi
 }
-"$ffmpeg" -nostdin -v error -f lavfi -i color=s=2048x1080:d=0.04 -vf noise=alls=100:allf=t,format=rgb48le -f rawvideo "$work/noise.raw"
+"${ffmpeg[@]}" -nostdin -v error -f lavfi -i color=s=2048x1080:d=0.04 -vf noise=alls=100:allf=t,format=rgb48le -f rawvideo "$work/noise.raw"
 noise=(-f rawvideo -video_size 2048x1080 -i "$work/noise.raw")
 options=(-profile cinema2k -quality 99)
 shrink "cinema2k, 25 frames/s" 1250000 -pixel_format xyz12le "${noise[@]}"
@@ -304,7 +305,7 @@ shrink "imf2k, sub level 1" 1000000 -pixel_format gbrp12le "${noise[@]}"
 warns() { # SIZE,FORMAT PATTERN OPTION...
     local input=$1 pattern=$2
     shift 2
-    "${checker[@]}" "$ffmpeg" -nostdin -v warning -f lavfi -i "color=s=${input%%,*}:r=24:d=0.2" -vf "format=${input#*,}" -c:v $encoder \
+    "${checker[@]}" "${ffmpeg[@]}" -nostdin -v warning -f lavfi -i "color=s=${input%%,*}:r=24:d=0.2" -vf "format=${input#*,}" -c:v $encoder \
         -device cpu "$@" -f null - >"$work/log" 2>&1
     if [ "$(grep -c "^\[$encoder @ " "$work/log")" = 1 ] && grep -qE -e "$pattern" "$work/log"; then
         passed=$((passed + 1))
@@ -362,7 +363,7 @@ refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
 refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"
 
 # Of both encoders: devices, and a picture of another size or format within a stream.
-"$ffmpeg" -nostdin -v error -f lavfi -i color=s=64x48 -frames:v 1 -pix_fmt rgb24 "$work/1.ppm"
+"${ffmpeg[@]}" -nostdin -v error -f lavfi -i color=s=64x48 -frames:v 1 -pix_fmt rgb24 "$work/1.ppm"
 for encoder in j2k_cuda mjpeg_cuda; do
     refuse $any "device 'foo' is not allowed: it is auto, cpu, cuda or cuda:N" -device foo
     refuse $any "device 'cuda:x' is not allowed: it is auto, cpu, cuda or cuda:N" -device cuda:x
@@ -372,9 +373,9 @@ for encoder in j2k_cuda mjpeg_cuda; do
     refuse $any "threads 2000 is not allowed: it is 0 to 1024" -threads 2000
     refuse $any "comment of 70000 bytes is not allowed: .* at most" -comment "$(printf '%070000d' 1)"
     for size in 48x48 64x64; do
-        "$ffmpeg" -nostdin -y -v error -f lavfi -i color=s=$size -frames:v 1 -pix_fmt rgb24 "$work/2.ppm"
+        "${ffmpeg[@]}" -nostdin -y -v error -f lavfi -i color=s=$size -frames:v 1 -pix_fmt rgb24 "$work/2.ppm"
         status=0
-        "${checker[@]}" "$ffmpeg" -nostdin -v error -i "$work/%d.ppm" -noautoscale -c:v $encoder -device cpu -f null - >"$work/log" 2>&1 || status=$?
+        "${checker[@]}" "${ffmpeg[@]}" -nostdin -v error -i "$work/%d.ppm" -noautoscale -c:v $encoder -device cpu -f null - >"$work/log" 2>&1 || status=$?
         report "$encoder: another size" "$size rgb24 in a stream of 64x48 rgb24: size and format cannot change" $status
     done
 done
