@@ -44,6 +44,7 @@ EncoderPlan plan_mjpeg(const CudaencConfig &config) {
 }
 
 EncoderPlan plan_h264(const CudaencConfig &config) {
+    if (config.fields) throw Error(CUDAENC_ERR_UNSUPPORTED, "fields are not supported by this codec: frames are");
     const h264::Params params = h264::make_params(config.format, config.h264);
     EncoderPlan plan = make_plan(params, 2, 2);
     if (const std::string reason = h264::only_on_cpu(params); !reason.empty())
@@ -60,6 +61,7 @@ constexpr EncoderCodec encoders[] = {
      .metadata = kIccProfile | kExif | kXmp | kIptc,
      .device_packets = false,
      .few_threads = false,
+     .set_field_size = nullptr,
      .plan = plan_j2k},
     {.codec = CUDAENC_CODEC_MJPEG,
      .name = "mjpeg",
@@ -69,6 +71,7 @@ constexpr EncoderCodec encoders[] = {
      .metadata = kIccProfile | kExif,
      .device_packets = true,
      .few_threads = false,
+     .set_field_size = mjpeg::set_field_size,
      .plan = plan_mjpeg},
     {.codec = CUDAENC_CODEC_H264,
      .name = "h264",
@@ -78,6 +81,7 @@ constexpr EncoderCodec encoders[] = {
      .metadata = kSei,
      .device_packets = false,
      .few_threads = true,
+     .set_field_size = nullptr,
      .plan = plan_h264},
 };
 static_assert(std::ranges::all_of(encoders,

@@ -40,11 +40,12 @@ struct EncoderCodec {
     const char *name;                                   // of its options
     char (CudaencConfig::*room)[CUDAENC_OPTIONS_ROOM];  // of its options, and how much of it they take
     size_t options_size;
-    void (*set_defaults)(CudaencConfig &config);       // of its options
-    unsigned metadata;                                 // bits of Metadata
-    bool device_packets;                               // may be
-    bool few_threads;                                  // are all that a picture keeps busy
-    EncoderPlan (*plan)(const CudaencConfig &config);  // throws Error for options that are not allowed
+    void (*set_defaults)(CudaencConfig &config);          // of its options
+    unsigned metadata;                                    // bits of Metadata
+    bool device_packets;                                  // may be
+    bool few_threads;                                     // are all that a picture keeps busy
+    void (*set_field_size)(uint8_t *field, size_t size);  // in its headers; nullptr: they have none
+    EncoderPlan (*plan)(const CudaencConfig &config);     // throws Error for options that are not allowed
 };
 
 // Decoders keep no pointer of `config`: strings are the caller's.

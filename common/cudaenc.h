@@ -73,6 +73,13 @@ typedef enum CudaencLogLevel {
 /** Gets one line without a newline; called on the thread that called the library. */
 typedef void (*CudaencLog)(void *opaque, CudaencLogLevel level, const char *line);
 
+/** When the lines of a frame were taken. */
+typedef enum CudaencFields {
+    CUDAENC_PROGRESSIVE,        /**< All at one time */
+    CUDAENC_TOP_FIELD_FIRST,    /**< Lines 0, 2, 4, ... before the others */
+    CUDAENC_BOTTOM_FIELD_FIRST, /**< Lines 1, 3, 5, ... before the others */
+} CudaencFields;
+
 typedef enum CudaencColorModel {
     CUDAENC_COLOR_GRAY,
     CUDAENC_COLOR_YUV,
@@ -427,6 +434,10 @@ typedef struct CudaencConfig {
         CudaencH264Options h264; /**< of CUDAENC_CODEC_H264 */
         char h264_room[CUDAENC_OPTIONS_ROOM];
     };
+    int fields; /**< How frames are interlaced: each is coded as two fields; CudaencFields, default 0. A packet has
+                   both, the first one first. Frame rates, sizes of packets and pst_lag are of frames, and a field has
+                   its half; tiles, roi and psnr are of a field. The height is a multiple of 2, or of 4 with half the
+                   chroma rows. At most 32 frames are in flight. Not with device_packets, nor with format jp2 */
 } CudaencConfig;
 /** Fills in the defaults, and 0 where this library knows none. struct_size: that of the caller's structure. Any thread.
  *  config may not be NULL. @return CUDAENC_OK, or CUDAENC_ERR_INVALID */

@@ -52,7 +52,19 @@ struct RateChange {
     int64_t bit_rate = 0, max_rate = 0;
 };
 
-class Encoder : public Pipeline<CudaencFrame, PooledBuffer> {
+// What a picture is of the frame that it came from.
+enum class PictureKind { frame, top_field, bottom_field };
+
+// A frame, or a field of one: every other line.
+struct SourcePicture : CudaencFrame {
+    SourcePicture() = default;
+    SourcePicture(const CudaencFrame &frame, PictureKind its_kind = PictureKind::frame, bool is_second = false)
+        : CudaencFrame(frame), kind(its_kind), second_field(is_second) {}
+    PictureKind kind = PictureKind::frame;
+    bool second_field = false;
+};
+
+class Encoder : public Pipeline<SourcePicture, PooledBuffer> {
   public:
     virtual std::span<const uint8_t> extradata() const { return {}; }  // for decoders, before the first packet
     // Of inputs that are submitted from here on. Throws Error.

@@ -13,6 +13,7 @@
 #include "cpu_pipeline.h"
 #include "cudaenc.h"
 #include "error.h"
+#include "fields.h"
 #include "option_checks.h"
 #include "options.h"
 #include "pipeline.h"
@@ -30,7 +31,7 @@ struct CudaencSession {
     bool told_placeless = false;
     const EncoderCodec *codec;
     std::string summary;
-    Ring<Encoder> ring;
+    FrameRing ring;
 };
 
 namespace {
@@ -46,9 +47,11 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
 }
 
 // The pipeline and its slots; and what the session says of itself.
-Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &c) {
+FrameRing make_ring(CudaencSession &session, const CudaencConfig &config) {
+    const CudaencConfig c = config.fields ? config_of_fields(config) : config;
     const EncoderPlan plan = session.codec->plan(c);
     session.summary = plan.summary;
+    if (c.fields) session.summary += c.fields == CUDAENC_TOP_FIELD_FIRST ? ", top field first" : ", bottom field first";
     std::string line;
     for (std::istringstream lines(plan.warning); std::getline(lines, line);)
         session.log.print(CUDAENC_LOG_WARNING, line.c_str());
@@ -58,7 +61,8 @@ Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &c) {
     const std::shared_ptr<Device> device = choose_device(session.log, c.device, in_device, c.cuda_context, "encoding");
     const bool few = session.codec->few_threads;
     const int depth = c.async_depth ? c.async_depth : !device && few ? depth_of_threads(c.threads) : kUsualDepth;
-    const int slots = std::min(depth, plan.most_slots);
+    const int per_frame = c.fields ? 2 : 1;  // slots
+    const int slots = std::min(depth * per_frame, plan.most_slots) / per_frame * per_frame;
     check_memory(c.format, device ? plan.device_bytes : plan.host_bytes, slots, device.get());
     if (device && !few) hint_at_queues(session, c, *device);
     if (device && !plan.device_warning.empty()) session.log.print(CUDAENC_LOG_WARNING, plan.device_warning.c_str());
@@ -68,7 +72,7 @@ Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &c) {
                        .device_frames = c.device_frames != 0,
                        .device_packets = c.device_packets != 0,
                        .stage_times = c.stage_times != 0}),
-            slots};
+            slots, c.fields, session.codec->set_field_size};
 }
 
 // The caller's, with defaults where it has no members. Throws Error(CUDAENC_ERR_INVALID).
@@ -240,6 +244,7 @@ int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
         check_options(kSharedOptions, known);
         check_range("device_frames", known.device_frames, 0, 1);
         check_range("device_packets", known.device_packets, 0, 1);
+        check_range("fields", known.fields, CUDAENC_PROGRESSIVE, CUDAENC_BOTTOM_FIELD_FIRST);
         session.format = known.format;
         session.codec = find_codec(kEncoders, known.codec);
         if (!session.codec) refuse(format_string("codec %d is not known", number_of(known.codec)));

@@ -10,7 +10,7 @@ namespace cudaenc {
 
 struct FrameSlot : DeviceSlot<PooledBuffer> {
     explicit FrameSlot(const std::shared_ptr<Device> &device);
-    CudaencFrame frame{};
+    SourcePicture frame{};
     PinnedArray<SampleLayout> layout;         // of each component
     DeviceArray<SampleLayout> device_layout;  // the same in device memory, after FrameUpload::queue_layout()
     bool layout_uploaded = false;
@@ -57,7 +57,7 @@ class DeviceEncoder : public DevicePipeline<Encoder, S> {
     }
 
     // Codecs that need more of a frame than its samples call it first.
-    void take(S &s, const CudaencFrame &frame) override { s.frame = frame; }
+    void take(S &s, const SourcePicture &frame) override { s.frame = frame; }
     void reset(S &s) noexcept override { s.layout_uploaded = false; }
 
     const std::shared_ptr<PacketPool> packets_;

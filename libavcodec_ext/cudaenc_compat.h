@@ -158,6 +158,15 @@ static inline void cudaenc_set_interlaced(AVFrame *frame, int top_field_first)
 #endif
 }
 
+static inline int cudaenc_is_top_field_first(const AVFrame *frame)
+{
+#ifdef AV_FRAME_FLAG_TOP_FIELD_FIRST
+    return !!(frame->flags & AV_FRAME_FLAG_TOP_FIELD_FIRST);
+#else
+    return frame->top_field_first;
+#endif
+}
+
 static inline int cudaenc_is_interlaced(const AVFrame *frame)
 {
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)

@@ -88,11 +88,6 @@ static int check_frame(AVCodecContext *avctx, const AVFrame *frame)
                avctx->width, avctx->height, av_get_pix_fmt_name(avctx->pix_fmt));
         return AVERROR(EINVAL);
     }
-    if (cudaenc_is_interlaced(frame)) {
-        av_log(avctx, AV_LOG_ERROR, "an interlaced frame: this encoder codes progressive ones. Filters "
-               "before it help: bwdif, or setfield=prog where the frames are marked wrongly\n");
-        return AVERROR(ENOSYS);
-    }
 #if CONFIG_CUDA
     if (frame->format == AV_PIX_FMT_CUDA) {
         const AVHWFramesContext *frames, *expected;
@@ -305,6 +300,26 @@ static int exif_of_resolution(const AVFrame *frame, uint8_t exif[EXIF_OF_RESOLUT
     return 1;
 }
 
+static enum CudaencFields fields_of(const AVFrame *frame)
+{
+    if (!cudaenc_is_interlaced(frame))
+        return CUDAENC_PROGRESSIVE;
+    return cudaenc_is_top_field_first(frame) ? CUDAENC_TOP_FIELD_FIRST : CUDAENC_BOTTOM_FIELD_FIRST;
+}
+
+static void warn_of_fields(AVCodecContext *avctx, FFCudaencContext *ctx, const AVFrame *frame)
+{
+    static const char *const names[] = { "progressive", "interlaced, top field first", "interlaced, bottom field first" };
+    const enum CudaencFields fields = fields_of(frame);
+
+    if (ctx->fields_warned || fields == ctx->fields)
+        return;
+    av_log(avctx, AV_LOG_WARNING, "a frame is marked %s in a stream that is %s, and coded as the stream is. "
+           "The filter setfield marks frames, bwdif makes progressive ones (said once)\n",
+           names[fields], names[ctx->fields]);
+    ctx->fields_warned = 1;
+}
+
 static void warn_of_frame(AVCodecContext *avctx, FFCudaencContext *ctx, const AVFrame *frame)
 {
     const AVFrameSideData *matrix = frame_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX, 9 * sizeof(int32_t));
@@ -339,6 +354,7 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     if (ret < 0)
         return ret;
     warn_of_frame(avctx, ctx, frame);
+    warn_of_fields(avctx, ctx, frame);
 
     for (int i = 0; i < FF_ARRAY_ELEMS(f.data); i++) {
         f.data[i]   = frame->data[i];
@@ -782,16 +798,39 @@ static void warn_of_ignored(AVCodecContext *avctx, const CudaencConfig *config)
         av_log(avctx, AV_LOG_WARNING, "-maxrate has no effect: no frame exceeds -b:v\n");
 }
 
+/* ffmpeg sets the field order by the first frame, or by -flags ildct and ilme. A
+ * packet has its fields one behind the other, which muxers are told. */
+static int stream_fields(AVCodecContext *avctx)
+{
+    const int flags = avctx->flags & (AV_CODEC_FLAG_INTERLACED_DCT | AV_CODEC_FLAG_INTERLACED_ME);
+
+    switch (avctx->field_order) {
+    case AV_FIELD_TT:
+    case AV_FIELD_TB:
+        avctx->field_order = AV_FIELD_TT;
+        return CUDAENC_TOP_FIELD_FIRST;
+    case AV_FIELD_BB:
+    case AV_FIELD_BT:
+        avctx->field_order = AV_FIELD_BB;
+        return CUDAENC_BOTTOM_FIELD_FIRST;
+    default:
+        if (flags) {
+            av_log(avctx, AV_LOG_ERROR, "-flags ildct and ilme are not allowed without a field order: it is tt or bb\n");
+            return AVERROR(EINVAL);
+        }
+        return CUDAENC_PROGRESSIVE;
+    }
+}
+
 int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config)
 {
     FFCudaencContext *ctx = avctx->priv_data;
     int ret;
 
-    if (avctx->flags & (AV_CODEC_FLAG_INTERLACED_DCT | AV_CODEC_FLAG_INTERLACED_ME)) {
-        av_log(avctx, AV_LOG_ERROR, "-flags ildct and ilme are not supported: this encoder codes "
-               "progressive frames\n");
-        return AVERROR(ENOSYS);
-    }
+    ret = stream_fields(avctx);
+    if (ret < 0)
+        return ret;
+    ctx->fields = config->fields = ret;
     warn_of_ignored(avctx, config);
     if (avctx->flags & AV_CODEC_FLAG_LOW_DELAY) /* each frame's packet before the next frame */
         ctx->async_depth = 1;

@@ -56,6 +56,8 @@ typedef struct FFCudaencContext {
     /** What a rate control counts frames by; 0/x: nothing does. */
     AVRational frame_rate;
     int64_t last_pts;
+    enum CudaencFields fields; /**< of the session */
+    int fields_warned;
     int roi_warned;
     int matrix_warned;
     int timecode_warned;

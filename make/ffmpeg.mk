@@ -32,10 +32,10 @@ fate_encoders := rawvideo j2k_cuda mjpeg_cuda h264_cavlc_cuda jpeg2000 mjpeg ffv
 fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_jpeg_pipe image_png_pipe h264 mpegts mxf mov matroska avi nut yuv4mpegpipe
 fate_muxers   := rawvideo image2 image2pipe h264 mpegts mxf mov mp4 matroska avi nut yuv4mpegpipe framecrc framemd5 framehash crc md5 rtp \
                  hash null
-fate_filters  := alphaextract alphamerge blend color colorspectrum copy crop drawbox drawgrid extractplanes format fps framestep \
+fate_filters  := alphaextract alphamerge blend color colorspectrum concat copy crop drawbox drawgrid extractplanes format fps framestep \
                  geq gradients hstack hwdownload hwupload hwupload_cuda identity loop lut lutrgb lutyuv mandelbrot mergeplanes noise \
-                 null nullsrc pad psnr rgbtestsrc scale select setparams setpts setrange setsar settb smptehdbars split ssim testsrc \
-                 testsrc2 tile trim vstack yuvtestsrc zoompan
+                 null nullsrc pad psnr rgbtestsrc scale select separatefields setfield setparams setpts setrange setsar settb smptehdbars split ssim testsrc \
+                 testsrc2 tile trim vstack weave yuvtestsrc zoompan
 fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enable-protocol=file,pipe,md5 --enable-indev=lavfi \
     --enable-parser=jpeg2000,mjpeg,png,h264 --enable-bsf=null,setts,trace_headers,h264_mp4toannexb,h264_metadata,extract_extradata \
     $(foreach kind,decoder encoder demuxer muxer filter,$(foreach name,$(fate_$(kind)s),--enable-$(kind)=$(name)))

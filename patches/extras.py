@@ -33,6 +33,8 @@ def text_of(name):
 FIELDS = '''    UID jpeg2000_ul;         ///< essence coding that follows a JPEG 2000 profile
     uint8_t pixel_layout[16]; ///< letters and depths of a JPEG 2000 RGBA descriptor
 '''
+FIELD_ROWS = '''    mxf_write_local_tag(s, 4, 0x8403);
+    avio_wb32(pb, st->codecpar->height >> sc->interlaced);'''
 CALL = '''    if (st->codecpar->codec_id == AV_CODEC_ID_JPEG2000 && (err = mxf_describe_jpeg2000(s, st, pkt)) < 0)
         return err;
 
@@ -123,6 +125,8 @@ def hooks(text_in_tree, hook):
              text_of('mxf_describe_jpeg2000.c').replace('@SET@', set_format)),
         hook(MXF, r'    if \(st->codecpar->codec_id == AV_CODEC_ID_MPEG2VIDEO\) \{\n        if \(!mxf_parse', CALL),
     ]
+    if 'j2k_ysiz' in mxf:  # rows of the codestream
+        result.append(hook(MXF, r'    mxf_write_local_tag\(s, 4, 0x8403\);\n    avio_wb32\(pb, st->codecpar->height\);', FIELD_ROWS, True))
     decoder = text_in_tree(DECODER)
     if 's->in_tile_headers == 1' in decoder and 's->in_tile_headers = 0;' not in decoder:  # 6.1 to 7.1; later it is a variable
         result.append(hook(DECODER, r'    s->isHT = 0;\n', '    s->in_tile_headers = 0;\n'))

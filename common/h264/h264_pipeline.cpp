@@ -22,7 +22,7 @@ void H264Pipeline::set_output(int slot, Macroblock *macroblocks, int16_t *levels
     pictures_[slot].sign_flips = p_.keystream ? sign_flips : nullptr;
 }
 
-void H264Pipeline::take(int slot, const CudaencFrame &frame) {
+void H264Pipeline::take(int slot, const SourcePicture &frame) {
     Picture &picture = pictures_[slot];
     packet_writer_.begin(picture, frame);
     if (p_.keystream) packet_writer_.make_sign_flips(picture, picture.sign_flips);

@@ -60,7 +60,7 @@ class H264Pipeline : public CpuEncoder {
 
     size_t sign_flip_words() const { return packet_writer_.sign_flip_words(); }
 
-    void take(int slot, const CudaencFrame &frame) override;
+    void take(int slot, const SourcePicture &frame) override;
     void queue(int slot) noexcept override;
 
     const Params p_;

@@ -31,7 +31,7 @@ SequencePipeline::SequencePipeline(const Params &params, int slots, int threads,
     waiting_.reserve(static_cast<size_t>(slots));
 }
 
-void SequencePipeline::take(int slot, const CudaencFrame &frame) {
+void SequencePipeline::take(int slot, const SourcePicture &frame) {
     Picture &picture = pictures_[static_cast<size_t>(slot)];
     packet_writer_.begin(picture, frame);
     for (int c = 0; c < p_.input.components; c++) {

@@ -28,7 +28,7 @@ class SequencePipeline : public CpuEncoder {
     struct Picture : PictureState {
         std::array<SampleLayout, 3> layouts;
     };
-    void take(int slot, const CudaencFrame &frame) override;
+    void take(int slot, const SourcePicture &frame) override;
     void queue(int slot) noexcept override;
     std::optional<PooledBuffer> complete(int slot) override;
 

@@ -64,7 +64,7 @@ PacketWriter::PacketWriter(const Params &params)
     if (p_.repeat_headers) append(prefix_, parameter_sets_), append(recovery_prefix_, parameter_sets_);
 }
 
-void PacketWriter::begin(PictureState &picture, const CudaencFrame &frame) const {
+void PacketWriter::begin(PictureState &picture, const SourcePicture &frame) const {
     Sei sei = make_sei_of(frame, p_);
     picture.number = pictures_;
     picture.forced_key = frame.key;

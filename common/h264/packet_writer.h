@@ -33,7 +33,7 @@ class PacketWriter {
 
     // The next picture: its number and prefix. Throws Error for side data that is not allowed. It counts from accept()
     // on.
-    void begin(PictureState &picture, const CudaencFrame &frame) const;
+    void begin(PictureState &picture, const SourcePicture &frame) const;
     void accept() { pictures_++; }
     // In place of an IDR picture, before make_headers(): the picture is the frame_num-th after one, of P slices.
     void make_predicted(PictureState &picture, int frame_num) const;

@@ -91,7 +91,7 @@ class J2kCpuEncoder : public CpuEncoder {
     ~J2kCpuEncoder() override { stop(); }
 
   private:
-    void take(int slot, const CudaencFrame &frame) override {
+    void take(int slot, const SourcePicture &frame) override {
         Slot &s = slots_[slot];
         s.frame = frame;
         s.number = frames_++;

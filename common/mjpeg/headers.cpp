@@ -40,6 +40,15 @@ void put_jfif(Bytes &out, int aspect_num, int aspect_den) {
     out.put8(0), out.put8(0);  // no thumbnail
 }
 
+// OpenDML AVI File Format Extensions 1.02, Motion JPEG: which lines of a frame the picture has. set_field_size() knows
+// the sizes.
+void put_avi1(Bytes &out, PictureKind kind) {
+    put_segment(out, kApp0, 14);
+    out.put_text("AVI1");
+    out.put8(kind == PictureKind::top_field ? 1 : 2), out.put8(0);
+    out.put32(0), out.put32(0);
+}
+
 // The densities of TIFF 6.0 without a unit, for RGB, which JFIF does not know: EXIF with one directory.
 std::vector<uint8_t> aspect_exif(int aspect_num, int aspect_den) {
     constexpr uint32_t kShort = 3, kRational = 5, kNoUnit = 1, kValues = 8 + 2 + 3 * 12 + 4;
@@ -69,10 +78,11 @@ void put_icc_profile(Bytes &out, const std::vector<uint8_t> &profile) {
 
 }  // namespace
 
-Metadata take_metadata(const Params &p, const CudaencFrame &frame) {
+Metadata take_metadata(const Params &p, const SourcePicture &frame) {
     Metadata m;
     m.aspect_num = frame.sample_aspect_num;
     m.aspect_den = frame.sample_aspect_den;
+    m.kind = frame.kind;
     const char *space = p.input.color_model == CUDAENC_COLOR_GRAY ? "GRAY" : "RGB ";
     if (icc_profile_is_of(frame.icc_profile, frame.icc_profile_size, space))
         m.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
@@ -94,6 +104,7 @@ std::vector<uint8_t> make_frame_header(const Params &p, const Metadata &metadata
     out.data.reserve(1024);
     out.put16(kSoi);
     if (!p.coded_rgb) put_jfif(out, metadata.aspect_num, metadata.aspect_den);  // JFIF knows no RGB
+    if (metadata.kind != PictureKind::frame) put_avi1(out, metadata.kind);
     if (!metadata.exif.empty()) {
         put_segment(out, kApp1, kExifHead + metadata.exif.size());
         out.put_text("Exif"), out.put8(0), out.put8(0);
@@ -148,6 +159,13 @@ void append_dht(std::vector<uint8_t> &to, const HuffmanSpecs &huffman, int table
             out.put_bytes(spec.symbols, symbols_of(spec));
         }
     to = std::move(out.data);
+}
+
+void set_field_size(uint8_t *field, size_t size) {
+    uint8_t *segment = field + 2;  // behind SOI
+    while (std::memcmp(segment + 4, "AVI1", 4)) segment += 2 + (segment[2] << 8 | segment[3]);
+    for (size_t i = 0; i < 8; i++)  // with what pads it, which is nothing, and without
+        segment[10 + i] = static_cast<uint8_t>(size >> (24 - 8 * (i % 4)));
 }
 
 std::vector<uint8_t> make_scan_header(const Params &p, const Scan &scan) {

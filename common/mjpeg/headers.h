@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../pipeline.h"
 #include "huffman.h"
 #include "params.h"
 
@@ -14,13 +15,14 @@ namespace cudaenc::mjpeg {
 struct Metadata {
     int aspect_num = 0, aspect_den = 0;  // 0/x: unknown
     std::vector<uint8_t> icc_profile, exif;
+    PictureKind kind = PictureKind::frame;
     std::string warning;  // of a profile that is left out, in a line; mostly empty
 };
 // Copies the metadata that the stream can hold. Profiles of a colour space that decoders do not show are left out.
 // Throws Error(CUDAENC_ERR_INVALID) where a segment would be too large.
-Metadata take_metadata(const Params &params, const CudaencFrame &frame);
+Metadata take_metadata(const Params &params, const SourcePicture &frame);
 
-// SOI to SOF0.
+// SOI to SOF0. Fields have an APP0 marker segment that tells which one they are.
 std::vector<uint8_t> make_frame_header(const Params &params, const Metadata &metadata, const Divisors &divisors);
 
 // The tables of Annex K.

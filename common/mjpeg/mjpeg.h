@@ -17,6 +17,9 @@ std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, in
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times,
                                              bool device_packets = false);
 
+// Writes the size of a coded field into its AVI1 marker segment, which it has.
+void set_field_size(uint8_t *field, size_t size);
+
 // Decodes what is_for_cpu() to planes in memory of the host. damage: what is broken, where nothing was before.
 void decode_planes(const CodedStream &stream, const DecoderOptions &options, const CudaencCodedPicture &to,
                    ThreadPool &pool, std::string &damage);

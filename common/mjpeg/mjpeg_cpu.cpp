@@ -59,7 +59,7 @@ struct Slot {
     uint64_t bits;  // of the codes; 0: symbols were not counted
     Metadata metadata;
     std::vector<uint8_t> bytes;
-    CudaencFrame frame;
+    SourcePicture frame;
 };
 
 class MjpegCpuEncoder : public CpuEncoder {
@@ -81,7 +81,7 @@ class MjpegCpuEncoder : public CpuEncoder {
     ~MjpegCpuEncoder() override { stop(); }
 
   private:
-    void take(int slot, const CudaencFrame &frame) override {
+    void take(int slot, const SourcePicture &frame) override {
         slots_[slot].metadata = take_metadata(p_, frame);
         slots_[slot].frame = frame;
     }

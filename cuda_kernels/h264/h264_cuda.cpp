@@ -71,7 +71,7 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
     }
 
   private:
-    void take(Slot &s, const CudaencFrame &frame) override {
+    void take(Slot &s, const SourcePicture &frame) override {
         DeviceEncoder::take(s, frame);
         packet_writer_.begin(s.picture, s.frame);
         if (!launch_streams_.empty())

@@ -75,7 +75,7 @@ class H264HybridEncoder : public H264Pipeline {
 
   private:
     // The intra pipeline reads samples on the host.
-    void take(int slot, const CudaencFrame &frame) override {
+    void take(int slot, const SourcePicture &frame) override {
         Slot &s = *slots_[static_cast<size_t>(slot)];
         H264Pipeline::take(slot, frame);
         if (!device_frames_) return;

@@ -91,7 +91,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
     }
 
   private:
-    void take(Slot &s, const CudaencFrame &frame) override {
+    void take(Slot &s, const SourcePicture &frame) override {
         DeviceEncoder::take(s, frame);
         packet_writer_.begin(s.picture, s.frame);
         s.as_key = {s.picture.header, s.picture.prefix, s.picture.sei_at};

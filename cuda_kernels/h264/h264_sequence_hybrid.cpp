@@ -19,7 +19,7 @@ class SequenceHybrid : public SequencePipeline {
     ~SequenceHybrid() override { stop(); }
 
   private:
-    void take(int slot, const CudaencFrame &frame) override {
+    void take(int slot, const SourcePicture &frame) override {
         SequencePipeline::take(slot, frame);
         if (pixels_.empty()) return;
         try {

@@ -143,7 +143,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         s.rate.cleared = false;
     }
 
-    void take(Slot &s, const CudaencFrame &frame) override {
+    void take(Slot &s, const SourcePicture &frame) override {
         DeviceEncoder::take(s, frame);
         s.metadata.keep(s.frame);
         s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();

@@ -112,7 +112,7 @@ class MjpegDeviceEncoder : public DeviceEncoder<Slot> {
         }
     }
 
-    void take(Slot &s, const CudaencFrame &frame) override {
+    void take(Slot &s, const SourcePicture &frame) override {
         DeviceEncoder::take(s, frame);
         s.metadata = take_metadata(p_, s.frame);
         const size_t icc = s.metadata.icc_profile.size();

@@ -121,6 +121,10 @@ const Case kCases[] = {
      [](CudaencConfig &c) {
          c.j2k.pred = CUDAENC_J2K_DWT53, c.j2k.plt = c.j2k.tlm = c.stage_times = 1, c.async_depth = 2;
      }},
+    {"j2k fields", State::none, kGray, Content::smooth,
+     [](CudaencConfig &c) {
+         c.fields = CUDAENC_BOTTOM_FIELD_FIRST, c.j2k.format = CUDAENC_J2K_CODESTREAM, c.async_depth = 2;
+     }},
     {"j2k tiles", State::none, kRgb, Content::smooth,
      [](CudaencConfig &c) {
          c.j2k.tile_width = 16, c.j2k.precincts = "16x16", c.j2k.roi = "2,3,9,8", c.j2k.poc = "0,0,1,3,3,rpcl";
@@ -141,6 +145,7 @@ const Case kCases[] = {
     {"mjpeg default tables", State::none, kYuv, Content::smooth,
      [](CudaencConfig &c) { c.mjpeg.huffman = CUDAENC_MJPEG_HUFFMAN_DEFAULT, c.mjpeg.restart_interval = 2; }},
     {"mjpeg optimal tables", State::none, kYuv, Content::smooth, [](CudaencConfig &c) { c.async_depth = 2; }},
+    {"mjpeg fields", State::none, kYuv, Content::smooth, [](CudaencConfig &c) { c.fields = CUDAENC_TOP_FIELD_FIRST; }},
     {"mjpeg frame_bytes", State::none, kYuv, Content::smooth, [](CudaencConfig &c) { c.mjpeg.frame_bytes = 1500; }},
     {"mjpeg that outgrows its memory", State::none, kNoise, Content::noise,
      [](CudaencConfig &c) { c.mjpeg.quality = 100; }},

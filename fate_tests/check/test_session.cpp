@@ -98,6 +98,28 @@ const std::vector<Refusal> kRefusals = {
      {"device", "'cpu'", "packets", "cuda:N"}},
     {"device packets of J2K", SET(device_packets = 1), {"device_packets 1", "JPEG"}},
     {"device frames on cpu", SET(device_frames = 1), {"device", "'cpu'", "cuda:N"}},
+    {"fields 3", SET(fields = 3), {"fields", " 3 ", "0 to 2"}},
+    {"fields of an odd height",
+     [](CudaencConfig &c) { c.fields = 1, c.format.height = 15; },
+     {"height 15", "fields", "a multiple of 2"}},
+    {"fields of an odd height of chroma",
+     [](CudaencConfig &c) {
+         c.fields = 2;
+         c.format = make_format(20, 18, 3, 8, false, CUDAENC_COLOR_YUV);
+         c.format.component[1].log2_subsample_y = 1;
+     },
+     {"height 18", "fields", "a multiple of 4"}},
+    {"fields in JP2",
+     [](CudaencConfig &c) { c.fields = 1, c.j2k.format = 1; },
+     {"format 1 (jp2)", "fields", "0 (j2k)"}},
+    {"fields and pst_lag",
+     [](CudaencConfig &c) {
+         c.fields = 1, c.j2k.compression_ratio = 9, c.j2k.rate_control = CUDAENC_J2K_RATE_PST, c.j2k.pst_lag = 33;
+     },
+     {"pst_lag 33", "fields", "1 to 32"}},
+    {"fields and device packets",
+     [](CudaencConfig &c) { c.codec = CUDAENC_CODEC_MJPEG, c.fields = c.device_packets = 1; },
+     {"device_packets 1", "fields"}},
     {"codec 0", [](CudaencConfig &c) { c.codec = static_cast<CudaencCodec>(0); }, {"codec", " 0 "}},
     {"format", SET(j2k.format = 2), {"format", " 2 ", "-1 to 1"}},
     {"pred", SET(j2k.pred = -2), {"pred", "-2", "-1 to 1"}},
@@ -293,7 +315,7 @@ END_TEST
 START_TEST(configurations_of_other_versions_are_refused) {
     Log log;
     CudaencConfig config = make_config(gray(8, 8), "cpu", &log);
-    config.struct_size--;
+    config.struct_size = offsetof(CudaencConfig, fields) - 1;
     CudaencSession *session;
     EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
     EXPECT(!session);
@@ -940,6 +962,45 @@ START_TEST(rows_may_run_upwards) {
 }
 END_TEST
 
+// A packet of an interlaced frame has the packets of two pictures, the first field's first. Nothing is copied but
+// these.
+START_TEST(fields_are_pictures_of_every_other_line) {
+    Random random(12);
+    const auto pictures = make_pictures(random, gray(40, 30), 6);
+    for (const int fields : {CUDAENC_TOP_FIELD_FIRST, CUDAENC_BOTTOM_FIELD_FIRST}) {
+        Log log;
+        CudaencConfig config = make_config(gray(40, 15), "cpu", &log);
+        config.j2k.format = CUDAENC_J2K_CODESTREAM;
+        std::vector<std::vector<uint8_t>> expected;
+        for (const Picture &picture : pictures) {
+            CudaencFrame field = picture.frame();
+            const uint8_t *const top = field.data[0], *const bottom = top + field.stride[0];
+            field.stride[0] *= 2;
+            field.data[0] = fields == CUDAENC_TOP_FIELD_FIRST ? top : bottom;
+            std::vector<uint8_t> both = encode(config, field);
+            field.data[0] = fields == CUDAENC_TOP_FIELD_FIRST ? bottom : top;
+            const std::vector<uint8_t> second = encode(config, field);
+            both.insert(both.end(), second.begin(), second.end());
+            expected.push_back(both);
+        }
+        config.format = pictures[0].format;
+        config.fields = fields;
+        for (const char *device : {"cpu", "emu"})
+            for (config.device_frames = 0; config.device_frames <= (*device == 'e'); config.device_frames++)
+                for (config.async_depth = 0; config.async_depth < 5; config.async_depth++) {
+                    config.device = device;
+                    EXPECT(encode_all(config, pictures) == expected, "%s, async_depth %d", device, config.async_depth);
+                }
+        config.device_frames = 0;
+        config.async_depth = 64;
+        CudaencSession *session;
+        EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
+        EXPECT_EQ(cudaenc_async_depth(session), 32);
+        cudaenc_close(session);
+    }
+}
+END_TEST
+
 // Threads copy frames of a megabyte and more to pinned memory; their rows have other places there.
 // Frames may lie in one place of device memory with rows of other strides, but not with those of 4 GiB.
 START_TEST(strides_in_device_memory_may_change) {
@@ -1191,6 +1252,7 @@ int main(int argc, char **argv) {
     tcase_add_test(pictures, rows_may_run_upwards);
     tcase_add_test(pictures, large_frames_take_memory_of_any_kind);
     tcase_add_test(pictures, strides_in_device_memory_may_change);
+    tcase_add_test(pictures, fields_are_pictures_of_every_other_line);
     tcase_add_test(pictures, codestreams_larger_than_their_pictures);
     tcase_add_test(pictures, targets_of_huge_pictures_are_refused);
     tcase_add_test(pictures, frames_are_checked);

@@ -47,8 +47,7 @@ refuse_qualities_and_fields() {
     refuse $any "q:v 0 is out of range: the quality is 1 .* to 100" -q:v 0
     refuse $any "q:v 101 is out of range: the quality is 1 .* to 100" -q:v 101
     refuse $any "global_quality 101 is out of range: the quality is 1 .* to 100" -global_quality 101
-    refuse $any "an interlaced frame: this encoder codes progressive ones" -vf setparams=field_mode=tff
-    refuse $any "flags ildct and ilme are not supported" -flags +ildct
+    refuse 64x50,yuv420p "height 50 is not allowed with fields: it is a multiple of 4" -vf setparams=field_mode=tff,format=yuv420p
 }
 
 any=64x48,yuv420p

@@ -40,7 +40,7 @@ RENAMED = {'timecodes': 's12m_tc', 'avc_intra_class': 'avcintra-class', 'avc_int
 OPEN = {('mjpeg_cuda', 'quality'): '; -1: as -q:v says, else 90',
         ('h264_cavlc_cuda', 'repeat_headers'): '; -1: unless they are global'}
 # Members that describe the input, or point to what no row can check.
-NO_OPTIONS = set('''struct_size codec format device_frames device_packets device_memory cuda_context log log_opaque j2k mjpeg h264
+NO_OPTIONS = set('''struct_size codec format fields device_frames device_packets device_memory cuda_context log log_opaque j2k mjpeg h264
     frame_rate_num frame_rate_den sample_aspect_num sample_aspect_den luma_matrix chroma_matrix keystream keystream_opaque'''.split())
 
 

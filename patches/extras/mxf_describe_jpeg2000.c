@@ -101,6 +101,10 @@ static int mxf_describe_jpeg2000(AVFormatContext *s, AVStream *st, AVPacket *pkt
     rgb = xyz || par->color_space == AVCOL_SPC_RGB || (desc && desc->flags & AV_PIX_FMT_FLAG_RGB);
     rgb = rgb && count > 2;
     mxf_set_jpeg2000_ul(sc, AV_RB16(pkt->data + 6));
+    if (par->field_order > AV_FIELD_PROGRESSIVE && AV_RB32(pkt->data + 12) == par->height / 2) { // a codestream a field
+        sc->interlaced      = 1;
+        sc->field_dominance = par->field_order == AV_FIELD_TT || par->field_order == AV_FIELD_TB ? 1 : 2;
+    }
     for (int i = 0; rgb && i < count; i++) {
         sc->pixel_layout[2 * i]     = xyz && i < 3 ? 0xD8 + i : "RGBA"[i];
         sc->pixel_layout[2 * i + 1] = (components[3 * i] & 127) + 1;
