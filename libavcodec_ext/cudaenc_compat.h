@@ -186,10 +186,10 @@ static inline AVCPBProperties *cudaenc_add_cpb_side_data(AVCodecContext *avctx)
 #endif
 }
 
-/** What `q=` of the command line shows. */
+/** What `q=` of the command line shows. 8.1's call is missing in trees soon after 8.0. */
 static inline int cudaenc_add_quality(AVPacket *pkt, int quality)
 {
-#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(62, 16, 0) // 8.1, and not the trees soon after 8.0
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(62, 16, 0)
     return ff_encode_add_stats_side_data(pkt, quality, NULL, 0, AV_PICTURE_TYPE_I);
 #else
     return ff_side_data_set_encoder_stats(pkt, quality, NULL, 0, AV_PICTURE_TYPE_I);
