@@ -52,8 +52,8 @@ class PictureDecoder {
 
     std::string decode() {
         std::vector<TilePackets> packets(tiles_.size());
-        pool_.for_each(tiles_.size(),
-                       [&](size_t i) { packets[i] = read_packets(codestream_, d_, g_, tiles_[i], wanted_); });
+        const PacketReader reader(codestream_, d_, g_, wanted_);
+        pool_.for_each(tiles_.size(), [&](size_t i) { reader.read(tiles_[i], packets[i]); });
         for (const TilePackets &p : packets) decode_blocks(p);
         for (const uint32_t tile : tiles_) decode_tile(tile);
         if (!d_.damage.empty()) return d_.damage;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// JPEG 2000 decoding on a device, top to bottom. Threads read headers and packet headers, and join the bytes of each
-// code-block in the memory of one upload, while the device decodes the pictures before. Then block decoders, inverse
-// wavelet and component transforms to planes.
+// JPEG 2000 decoding on a device, top to bottom. Threads read headers and packet headers, and write what kernels take
+// to memory that is uploaded, while the device decodes the pictures before. Then block decoders, inverse wavelet and
+// component transforms to planes.
 #include <algorithm>
 #include <array>
 #include <condition_variable>
@@ -13,11 +13,11 @@
 #include "../../common/j2k/codestream/read_headers.h"
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/jp2_reader.h"
-#include "../../common/j2k/t2/packet_reader.h"
 #include "../../common/planes.h"
 #include "../../common/thread_pool.h"
 #include "../device_pipeline.h"
 #include "t1/block_decoder.h"
+#include "t2/block_lists.h"
 #include "transform/inverse_transform.h"
 
 namespace cudaenc::j2k {
@@ -27,69 +27,52 @@ namespace {
 enum Stage { kUpload, kBlocks, kTransform, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "blocks", "transform", "download"};
 
-constexpr size_t kCopies = 64;           // of pieces of segments, that a thread makes at a time
-constexpr size_t kTableBytes = 1 << 16;  // of tables, which most pictures' are less than
-constexpr size_t kAlignment = 32;        // of what is uploaded
+constexpr size_t kCopyBytes = 1 << 17;    // that a thread copies at a time
+constexpr size_t kSharedBytes = 1 << 20;  // of a picture alone, whose copy is worth a thread beside the reader
+constexpr size_t kTableBytes = 1 << 16;   // of tables, which most pictures' are less than
+constexpr size_t kAlignment = 32;         // of what is uploaded
+constexpr size_t kKnownTables = 4;        // such as of the tiles of a slide, its edges and its corner
 
 // What follows from headers: the same for all pictures that have them alike.
 struct PictureTables {
     Description description;         // without tile-parts
     std::vector<size_t> components;  // of channels
     Geometry geometry;
-    DecoderLimits limits;         // of the blocks that are decoded, for either decoder
-    bool blocks_are_all = false;  // coefficients that are read
+    DecodedBlocks decoded;
     InversePlan plan;
     std::vector<uint32_t> places;  // [channel]: in the order of components
 };
 
-// Bytes of a segment: to byte `to` of all that are uploaded.
-struct Copy {
-    const uint8_t *from;
-    uint64_t to;
-    size_t bytes;
-};
-
-// The blocks of a tile, or of all of them, as kernels take them.
-struct UploadedBlocks {
-    std::array<std::vector<DecoderBlock>, 2> lists;  // for the MQ decoder, for the HT decoder
-    std::vector<DecoderSegment> segments;
-    std::vector<Copy> copies;
-    uint64_t bytes = 0;
-    std::string damage;  // of packets
-
-    // Adds those of another tile.
-    void append(const UploadedBlocks &other) {
-        const auto first_segment = static_cast<uint32_t>(segments.size());
-        for (size_t i = 0; i < lists.size(); i++)
-            for (DecoderBlock block : other.lists[i]) {
-                block.first_segment += first_segment;
-                lists[i].push_back(block);
-            }
-        for (DecoderSegment segment : other.segments) {
-            segment.at += static_cast<uint32_t>(bytes);
-            segments.push_back(segment);
-        }
-        for (const Copy &copy : other.copies) copies.push_back({copy.from, bytes + copy.to, copy.bytes});
-        bytes += other.bytes;
-        if (damage.empty()) damage = other.damage;
-    }
-};
-
-// What of the upload is more than tables. Kernels add to `damaged`.
+// What of the tables is more than that. Kernels add to `damaged`.
 struct Counters {
-    std::array<uint32_t, 2> blocks;  // of UploadedBlocks::lists
-    LaneShares lanes;                // of the first list
+    std::array<uint32_t, 2> blocks;  // for the MQ decoder, for the HT decoder
+    LaneShares lanes;                // of the former
     uint32_t damaged;
+};
+
+// Memory that is written by way of pinned memory, from which an upload does not wait.
+struct StagedBytes {
+    std::unique_ptr<PinnedArray<uint8_t>> host;
+    DeviceArray<uint8_t> device;
+    size_t room = 0;
+};
+
+// Where the parts of the tables are, one behind the other.
+struct TablePlaces {
+    size_t counters = 0, channels = 0, values = 0, segments = 0, blocks = 0, end = 0;
 };
 
 struct Slot : DeviceSlot<Decoded> {
     explicit Slot(const std::shared_ptr<Device> &device) : DeviceSlot(device), damaged(device, 1) {}
     CodedPicture picture{};
     std::shared_ptr<const PictureTables> tables;
-    UploadedBlocks blocks;
-    std::unique_ptr<PinnedArray<uint8_t>> staged;  // what is uploaded: bytes, then tables
-    size_t staged_bytes = 0;
-    DeviceArray<uint8_t> data;                            // the same
+    std::span<const uint8_t> codestream;
+    Description description;
+    BlockLists lists;
+    std::array<uint32_t, 2> blocks{};  // of Counters
+    StagedBytes bytes, staged_tables;  // of the codestream, of tables
+    TablePlaces places;
+    bool bytes_are_queued = false, tables_are_written = false;
     std::shared_ptr<const PictureTables> tables_of_work;  // nullptr: there is none
     DeviceArray<InverseWork> work;                        // of their plan
     DecoderLimits mq_limits, ht_limits;                   // of:
@@ -102,6 +85,7 @@ struct Slot : DeviceSlot<Decoded> {
     std::array<int64_t, 4> strides{};
     PinnedArray<uint32_t> damaged;
     std::shared_ptr<ThreadPool::Task> reads;  // read() of the picture
+    bool reads_headers = false;               // or the caller did, and copies the codestream
     bool is_reading = false;                  // the task runs, or is about to
     std::exception_ptr failure;               // of it
 };
@@ -130,23 +114,41 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
   private:
     void take(Slot &s, const CodedPicture &picture) override {
         s.picture = picture;
-        make_room_for_upload(s, picture.size);
+        s.bytes_are_queued = s.tables_are_written = false;
+        grow(s.bytes, picture.size);
     }
 
-    // A picture alone is read at once. Others are read by a thread each, and queued once they are, in their order.
+    // A picture alone is read at once, a large one while its bytes are copied and uploaded. Others are read by a thread
+    // each, and queued once they are, in their order.
     void queue(Slot &s) override {
-        if (alone()) {
-            read(s);
-            return queue_work(s);
+        if (!alone()) {
+            post_read(s, true);
+            s.deferred = true;
+            deferred_.push_back(&s);
+            return queue_those_read();
         }
+        read_headers_of(s);
+        if (s.tables->decoded.in_place && s.codestream.size() >= kSharedBytes) {
+            post_read(s, false);
+            copy_codestream(s);
+            upload(s, s.bytes, s.codestream.size());
+            s.bytes_are_queued = true;
+            wait_for_read(s);
+            if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
+        } else {
+            copy_codestream(s);
+            read_blocks(s);
+        }
+        queue_work(s);
+    }
+
+    void post_read(Slot &s, bool with_headers) {
+        s.reads_headers = with_headers;
         {
             const std::lock_guard lock(mutex_);
             s.is_reading = true;
         }
-        s.deferred = true;
-        deferred_.push_back(&s);
         pool_.post(s.reads);
-        queue_those_read();
     }
 
     // The oldest one, which the caller waits for.
@@ -178,11 +180,12 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         make_room(s);
         place_planes(s);
         mark(s, kUpload);
-        const Uploaded uploaded = upload(s);
+        const Uploaded uploaded = upload_all(s);
         mark(s, kBlocks);
-        if (!t.blocks_are_all) device_->fill(s.stream, s.coefficients.data(), 0, t.geometry.samples * sizeof(uint32_t));
-        if (!s.blocks.lists[0].empty()) s.mq_decoder->decode(s.stream, uploaded.coded[0]);
-        if (!s.blocks.lists[1].empty()) s.ht_decoder->decode(s.stream, uploaded.coded[1]);
+        if (!t.decoded.are_all)
+            device_->fill(s.stream, s.coefficients.data(), 0, t.geometry.samples * sizeof(uint32_t));
+        if (s.blocks[0]) s.mq_decoder->decode(s.stream, uploaded.coded[0]);
+        if (s.blocks[1]) s.ht_decoder->decode(s.stream, uploaded.coded[1]);
         device_->download(s.stream, s.damaged.data(), uploaded.coded[0].damaged, sizeof(uint32_t));
         mark(s, kTransform);
         if (device_frames_) device_->wait_foreign(s.stream, s.picture.cuda_stream);
@@ -203,7 +206,9 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
             }
             s.copying = true;
         }
-        decoded.damage = s.blocks.damage.empty() ? damage_of_blocks(*s.damaged.data()) : std::move(s.blocks.damage);
+        decoded.damage = !s.description.damage.empty() ? s.description.damage
+                         : !s.lists.damage().empty()   ? s.lists.damage()
+                                                       : damage_of_blocks(*s.damaged.data());
     }
 
     void reset(Slot &s) noexcept override {
@@ -215,34 +220,40 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
 
     // ---- Reading
 
-    // Headers, and which bytes are whose. These it copies to where they are uploaded from.
-    void read(Slot &s) {
-        const std::span<const uint8_t> codestream = read_jp2({s.picture.data, s.picture.size}).codestream;
-        Description description = read_headers(codestream);
-        s.tables = find_tables(description, header_of(s.picture), codestream.size());
-        const TileRange range = tiles_of(description, area_of(description, options_.region));
-        const auto columns = static_cast<size_t>(range.x1 - range.x0), rows = static_cast<size_t>(range.y1 - range.y0);
-        std::vector<UploadedBlocks> tiles(columns * rows);
-        pool_.for_each(tiles.size(), [&](size_t i) {
-            const int tx = range.x0 + static_cast<int>(i % columns), ty = range.y0 + static_cast<int>(i / columns);
-            tiles[i] = list_blocks(codestream, description, s.tables->geometry,
-                                   static_cast<uint32_t>(ty * description.tiles_x + tx));
+    void read_headers_of(Slot &s) {
+        s.codestream = read_jp2({s.picture.data, s.picture.size}).codestream;
+        s.description = read_headers(s.codestream);
+        s.tables = find_tables(s.description, header_of(s.picture), s.codestream.size());
+        if (s.codestream.size() > std::numeric_limits<uint32_t>::max())
+            throw Error(CUDAENC_ERR_UNSUPPORTED,
+                        format_string("JPEG 2000: a codestream of %zu bytes on a device", s.codestream.size()));
+    }
+
+    // Where its bytes are uploaded from, unless those of the segments are joined there.
+    void copy_codestream(Slot &s) {
+        if (!s.tables->decoded.in_place) return;
+        const size_t size = s.codestream.size();
+        pool_.for_each((size + kCopyBytes - 1) / kCopyBytes, [&](size_t i) {
+            const size_t at = i * kCopyBytes;
+            std::memcpy(s.bytes.host->data() + at, s.codestream.data() + at, std::min(kCopyBytes, size - at));
         });
-        UploadedBlocks &b = s.blocks = std::move(tiles[0]);
-        if (!description.damage.empty()) b.damage = description.damage;
-        for (size_t tile = 1; tile < tiles.size(); tile++) b.append(tiles[tile]);
-        if (b.bytes > std::numeric_limits<uint32_t>::max())
-            throw Error(CUDAENC_ERR_UNSUPPORTED, format_string("JPEG 2000: %llu bytes of code-blocks on a device",
-                                                               static_cast<unsigned long long>(b.bytes)));
-        for (auto &list : b.lists) most_work_first(list, b.segments);
-        pool_.for_each(b.copies.size(), kCopies, [&](size_t i) {
-            std::memcpy(s.staged->data() + b.copies[i].to, b.copies[i].from, b.copies[i].bytes);
-        });
+    }
+
+    // Which bytes are whose. Tables it writes if there is room for them.
+    void read_blocks(Slot &s) {
+        const PictureTables &t = *s.tables;
+        s.lists.read(pool_, s.codestream, s.description, t.geometry, wanted_packets(options_), t.decoded);
+        place_tables(s);
+        if (s.places.end <= s.staged_tables.room) write_tables(s);
     }
 
     void read_as_task(Slot &s) noexcept {
         try {
-            read(s);
+            if (s.reads_headers) {
+                read_headers_of(s);
+                copy_codestream(s);
+            }
+            read_blocks(s);
         } catch (...) {
             s.failure = std::current_exception();
         }
@@ -261,25 +272,42 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
 
     // ---- Tables
 
-    // Those of the picture before, where headers are alike.
+    // Those of a picture before, where headers are alike.
     std::shared_ptr<const PictureTables> find_tables(Description &d, const Header &header, size_t bytes) {
         std::vector<CodedTilePart> parts = std::exchange(d.coded_tile_parts, {});
+        std::string damage = std::exchange(d.damage, {});
         std::vector<size_t> components;
         for (const Channel &channel : header.channels) components.push_back(channel.component);
-        const std::lock_guard lock(tables_mutex_);
-        if (latest_ && latest_->description == d && latest_->components == components)
+        std::shared_ptr<const PictureTables> tables = find_known_tables(d, components);
+        if (tables) {
             check_codestream(d, bytes, options_);
-        else
-            latest_ = make_tables(d, std::move(components), bytes);
+        } else {
+            tables = make_tables(d, std::move(components), bytes);
+            const std::lock_guard lock(tables_mutex_);
+            known_.insert(known_.begin(), tables);
+            if (known_.size() > kKnownTables) known_.pop_back();
+        }
         d.coded_tile_parts = std::move(parts);
-        return latest_;
+        d.damage = std::move(damage);
+        return tables;
+    }
+    std::shared_ptr<const PictureTables> find_known_tables(const Description &d,
+                                                           const std::vector<size_t> &components) {
+        const std::lock_guard lock(tables_mutex_);
+        const auto found = std::ranges::find_if(known_, [&](const std::shared_ptr<const PictureTables> &t) {
+            return t->description == d && t->components == components;
+        });
+        if (found == known_.end()) return nullptr;
+        std::rotate(known_.begin(), found, found + 1);
+        return known_.front();
     }
 
     std::shared_ptr<const PictureTables> make_tables(const Description &d, std::vector<size_t> components,
                                                      size_t bytes) const {
         auto t = std::make_shared<PictureTables>();
         t->geometry = make_decoder_geometry(d, bytes, options_);
-        add_limits(*t, d);
+        t->decoded = list_decoded_blocks(d, t->geometry, options_.region, options_.lowres);
+        t->decoded.limits.pictures = slots();
         std::vector<ComponentOutput> outputs;
         t->places.resize(components.size());
         uint32_t place = 0;
@@ -297,87 +325,6 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         return t;
     }
 
-    // Of the blocks that are decoded.
-    void add_limits(PictureTables &t, const Description &d) const {
-        const Geometry &g = t.geometry;
-        t.limits.pictures = slots();
-        uint64_t decoded = 0, read = 0;
-        for (size_t tile = 0; tile < static_cast<size_t>(d.tiles()); tile++) {
-            for (size_t c = 0; c < d.components.size(); c++) {
-                const Extent e = extent_at(g.tile_components[tile * d.components.size() + c], options_.lowres);
-                read += static_cast<uint64_t>(e.width()) * static_cast<uint64_t>(e.height());
-            }
-            for (uint32_t p = g.tile_parts[tile].first_packet; p < g.tile_parts[tile].last_packet; p++)
-                for (uint32_t k = g.packets[p].first_band; k < g.packets[p].last_band && !g.packets[p].layer; k++) {
-                    const PrecinctBand &band = g.precinct_bands[k];
-                    for (uint32_t i = 0; i < band.columns * band.rows; i++) {
-                        const CodeBlock &b = g.blocks[band.first_block + i];
-                        if (!is_decoded(d, g, tile, band, b)) continue;
-                        decoded += uint64_t{b.width} * b.height;
-                        t.limits.blocks++;
-                        t.limits.words = std::max(t.limits.words, decoder_words(b.width, b.height));
-                        t.limits.quads = std::max(t.limits.quads, decoder_quads(b.width, b.height));
-                        t.limits.planes = std::max(t.limits.planes, std::min(int{b.planes}, kMaxDecodedPlanes));
-                    }
-                }
-        }
-        t.blocks_are_all = decoded == read && !options_.region.width;
-    }
-
-    bool is_decoded(const Description &d, const Geometry &g, size_t tile, const PrecinctBand &band,
-                    const CodeBlock &block) const {
-        const int levels = d.of_tile(static_cast<uint32_t>(tile)).of_component(band.component).levels,
-                  resolution = resolution_of(band.band);
-        if (!options_.region.width) return resolution <= levels - options_.lowres;
-        const TileComponent &t = g.tile_components[tile * d.components.size() + band.component];
-        const Extent wanted =
-            component_extent(d.components[band.component], area_of(d, options_.region), options_.lowres);
-        return is_needed(block, t, levels, resolution, common_part(extent_at(t, options_.lowres), wanted),
-                         options_.lowres);
-    }
-
-    // ---- Blocks
-
-    UploadedBlocks list_blocks(std::span<const uint8_t> codestream, const Description &d, const Geometry &g,
-                               uint32_t tile) const {
-        TilePackets packets = read_packets(codestream, d, g, tile, wanted_packets(options_));
-        const TileCoding &coding = d.of_tile(tile);
-        UploadedBlocks out;
-        out.damage = std::move(packets.damage);
-        for (size_t i = 0; i < packets.blocks.size(); i++) {
-            const CodeBlock &b = g.blocks[packets.first_block + i];
-            const PrecinctBand &band = g.precinct_bands[b.precinct_band];
-            if (!is_decoded(d, g, tile, band, b)) continue;
-            const BlockPieces &pieces = packets.blocks[i];
-            const uint32_t style = coding.of_component(band.component).style;
-            const auto first_segment = static_cast<uint32_t>(out.segments.size());
-            for (uint32_t k = pieces.first; k != kNoPiece; k = packets.pieces[k].next)
-                add_piece(packets.pieces[k], k == pieces.first, codestream, out);
-            out.lists[is_ht_block(pieces, style)].push_back(
-                {.coefficients = b.coefficients,
-                 .stride = b.stride,
-                 .first_segment = first_segment,
-                 .segments = static_cast<uint16_t>(out.segments.size() - first_segment),
-                 .width = b.width,
-                 .height = b.height,
-                 .orientation = b.orientation,
-                 .style = static_cast<uint8_t>(style),
-                 .planes = static_cast<int16_t>(b.planes - pieces.zero_planes),
-                 .reserved = {}});
-        }
-        return out;
-    }
-
-    static void add_piece(const SegmentPiece &piece, bool is_first, std::span<const uint8_t> codestream,
-                          UploadedBlocks &out) {
-        if (piece.begins_segment || is_first)
-            out.segments.push_back({.at = static_cast<uint32_t>(out.bytes), .bytes = 0, .passes = 0});
-        out.segments.back().bytes += piece.bytes;
-        out.segments.back().passes += piece.passes;
-        if (piece.bytes) out.copies.push_back({codestream.data() + piece.at, out.bytes, piece.bytes});
-        out.bytes += piece.bytes;
-    }
-
     // ---- Memory
 
     template <class T>
@@ -385,6 +332,18 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         if (count <= array.count()) return;
         array = {};  // device memory may lack room for both
         make(array, count);
+    }
+
+    // What was written there is lost, if there is too little.
+    void grow(StagedBytes &bytes, size_t count) const {
+        if (bytes.host && count <= bytes.room) return;
+        bytes.host.reset();
+        bytes.device = {};
+        bytes.room = 0;
+        const size_t room = count + count / 4 + kTableBytes;
+        bytes.host = std::make_unique<PinnedArray<uint8_t>>(device_, room);
+        make(bytes.device, room);
+        bytes.room = room;
     }
 
     // A block decoder for `needs`, where the slot has none that is large enough.
@@ -399,12 +358,16 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         limits = needs;
     }
 
-    void make_room(Slot &s) const {
+    void make_room(Slot &s) {
         const PictureTables &t = *s.tables;
+        if (!s.tables_are_written) {
+            grow(s.staged_tables, s.places.end);
+            write_tables(s);
+        }
         grow(s.coefficients, t.geometry.samples);
         for (size_t i = 0; i < s.resolutions.size(); i++) grow(s.resolutions[i], t.plan.values[i]);
-        if (!s.blocks.lists[0].empty()) make_block_decoder(s.mq_decoder, s.mq_limits, t.limits);
-        if (!s.blocks.lists[1].empty()) make_block_decoder(s.ht_decoder, s.ht_limits, t.limits);
+        if (s.blocks[0]) make_block_decoder(s.mq_decoder, s.mq_limits, t.decoded.limits);
+        if (s.blocks[1]) make_block_decoder(s.ht_decoder, s.ht_limits, t.decoded.limits);
     }
 
     // s.planes: the caller's, or, for host memory, in s.pixels.
@@ -428,61 +391,52 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
 
     // ---- The upload
 
-    // Gives parts of an array places, one behind the other.
-    class Places {
-      public:
-        template <class T>
-        size_t take(size_t count) {
-            const size_t at = bytes_;
-            bytes_ = (bytes_ + count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-            return at;
-        }
-        size_t bytes() const { return bytes_; }
-
-      private:
-        size_t bytes_ = 0;
-    };
-
-    // What kernels take of it.
-    struct Uploaded {
-        std::array<CodedBlocks, 2> coded;  // of UploadedBlocks::lists
-        const ChannelLayout *channels;
-    };
-
-    // By way of pinned memory, from which an upload does not wait.
-    Uploaded upload(Slot &s) {
-        const UploadedBlocks &b = s.blocks;
+    void place_tables(Slot &s) const {
         const Header &header = header_of(s.picture);
         size_t values = 0;
         for (const Channel &channel : header.channels) values += channel.values.size();
-        Places places;
-        places.take<uint8_t>(b.bytes);
-        const size_t counters_at = places.take<Counters>(1),
-                     channels_at = places.take<ChannelLayout>(header.channels.size()),
-                     values_at = places.take<int32_t>(values),
-                     segments_at = places.take<DecoderSegment>(b.segments.size());
-        const std::array lists_at{places.take<DecoderBlock>(b.lists[0].size()),
-                                  places.take<DecoderBlock>(b.lists[1].size())};
-        make_room_for_upload(s, places.bytes(), b.bytes);
-        grow(s.data, s.staged_bytes);
-        uint8_t *const staged = s.staged->data(), *const data = s.data.data();
-        const auto put = [&](size_t at, const auto &elements) {
-            if (!elements.empty()) std::memcpy(staged + at, elements.data(), elements.size() * sizeof elements[0]);
+        size_t end = 0;
+        const auto take = [&]<class T>(size_t TablePlaces::*place, T, size_t count) {
+            s.places.*place = end;
+            end = (end + count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
         };
-        const auto size_of = [&](size_t list) { return static_cast<uint32_t>(b.lists[list].size()); };
-        const LaneShares lanes = s.mq_decoder ? s.mq_decoder->share_lanes(b.lists[0], b.segments) : LaneShares{};
-        put(counters_at, std::array{Counters{.blocks = {size_of(0), size_of(1)}, .lanes = lanes, .damaged = 0}});
-        put(segments_at, b.segments);
-        for (size_t i = 0; i < lists_at.size(); i++) put(lists_at[i], b.lists[i]);
-        put_channels(s, channels_at, values_at);
-        device_->upload(s.stream, data, staged, places.bytes());
+        take(&TablePlaces::counters, Counters{}, 1);
+        take(&TablePlaces::channels, ChannelLayout{}, header.channels.size());
+        take(&TablePlaces::values, int32_t{}, values);
+        take(&TablePlaces::segments, DecoderSegment{}, s.lists.segments());
+        take(&TablePlaces::blocks, DecoderBlock{}, s.tables->decoded.blocks.size());
+        s.places.end = end;
+    }
+
+    void write_tables(Slot &s) {
+        uint8_t *const to = s.staged_tables.host->data();
+        const DecodedBlocks &decoded = s.tables->decoded;
+        s.blocks = s.lists.write(pool_, s.codestream, decoded, decoded.in_place ? nullptr : s.bytes.host->data(),
+                                 reinterpret_cast<DecoderSegment *>(to + s.places.segments),
+                                 reinterpret_cast<DecoderBlock *>(to + s.places.blocks));
+        s.tables_are_written = true;
+    }
+
+    // What kernels take of it.
+    struct Uploaded {
+        std::array<CodedBlocks, 2> coded;  // of Counters::blocks
+        const ChannelLayout *channels;
+    };
+
+    Uploaded upload_all(Slot &s) {
+        put_channels(s);
+        put_counters(s);
+        if (!s.bytes_are_queued) upload(s, s.bytes, s.tables->decoded.in_place ? s.codestream.size() : s.lists.bytes());
+        upload(s, s.staged_tables, s.places.end);
         upload_work(s);
-        auto *const counters = reinterpret_cast<Counters *>(data + counters_at);
-        Uploaded uploaded{.coded = {}, .channels = reinterpret_cast<const ChannelLayout *>(data + channels_at)};
-        for (size_t i = 0; i < lists_at.size(); i++)
-            uploaded.coded[i] = {.bytes = data,
-                                 .segments = reinterpret_cast<const DecoderSegment *>(data + segments_at),
-                                 .blocks = reinterpret_cast<const DecoderBlock *>(data + lists_at[i]),
+        uint8_t *const tables = s.staged_tables.device.data();
+        auto *const counters = reinterpret_cast<Counters *>(tables + s.places.counters);
+        const auto *const blocks = reinterpret_cast<const DecoderBlock *>(tables + s.places.blocks);
+        Uploaded uploaded{.coded = {}, .channels = reinterpret_cast<const ChannelLayout *>(tables + s.places.channels)};
+        for (size_t i = 0; i < uploaded.coded.size(); i++)
+            uploaded.coded[i] = {.bytes = s.bytes.device.data(),
+                                 .segments = reinterpret_cast<const DecoderSegment *>(tables + s.places.segments),
+                                 .blocks = blocks + (i ? s.blocks[0] : 0),
                                  .count = &counters->blocks[i],
                                  .lanes = &counters->lanes,
                                  .coefficients = s.coefficients.data(),
@@ -490,14 +444,8 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         return uploaded;
     }
 
-    // kept: bytes that are there.
-    void make_room_for_upload(Slot &s, size_t bytes, size_t kept = 0) const {
-        if (s.staged && bytes <= s.staged_bytes) return;
-        const size_t size = bytes + bytes / 4 + kTableBytes;
-        auto larger = std::make_unique<PinnedArray<uint8_t>>(device_, size);
-        if (kept) std::memcpy(larger->data(), s.staged->data(), kept);
-        s.staged = std::move(larger);
-        s.staged_bytes = size;
+    void upload(Slot &s, const StagedBytes &staged, size_t bytes) const {
+        if (bytes) device_->upload(s.stream, staged.device.data(), staged.host->data(), bytes);
     }
 
     // The plan's, where the slot has another's. The tables hold it in host memory.
@@ -510,7 +458,19 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         s.tables_of_work = s.tables;
     }
 
-    void put_channels(Slot &s, size_t channels_at, size_t values_at) const {
+    void put_counters(Slot &s) const {
+        uint8_t *const to = s.staged_tables.host->data();
+        Counters counters{.blocks = s.blocks, .lanes = {}, .damaged = 0};
+        if (s.blocks[0])
+            counters.lanes = s.mq_decoder->share_lanes(
+                {reinterpret_cast<const DecoderBlock *>(to + s.places.blocks), s.blocks[0]},
+                {reinterpret_cast<const DecoderSegment *>(to + s.places.segments), s.lists.segments()});
+        std::memcpy(to + s.places.counters, &counters, sizeof counters);
+    }
+
+    void put_channels(Slot &s) const {
+        uint8_t *const to = s.staged_tables.host->data();
+        size_t values_at = s.places.values;
         const Header &header = header_of(s.picture);
         const CudaencFormat &format = header.info.format;
         for (size_t i = 0; i < header.channels.size(); i++) {
@@ -519,11 +479,11 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
             ChannelLayout layout = channel_layout(format, channel, s.planes[plane], s.strides[plane], options_);
             if (layout.values) {
                 const size_t bytes = channel.values.size() * sizeof(int32_t);
-                std::memcpy(s.staged->data() + values_at, channel.values.data(), bytes);
-                layout.values = reinterpret_cast<const int32_t *>(s.data.data() + values_at);
+                std::memcpy(to + values_at, channel.values.data(), bytes);
+                layout.values = reinterpret_cast<const int32_t *>(s.staged_tables.device.data() + values_at);
                 values_at += bytes;
             }
-            std::memcpy(s.staged->data() + channels_at + s.tables->places[i] * sizeof layout, &layout, sizeof layout);
+            std::memcpy(to + s.places.channels + s.tables->places[i] * sizeof layout, &layout, sizeof layout);
         }
     }
 
@@ -533,7 +493,7 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     std::mutex mutex_;              // of Slot::is_reading
     std::condition_variable is_read_;
     std::mutex tables_mutex_;
-    std::shared_ptr<const PictureTables> latest_;  // of the picture before
+    std::vector<std::shared_ptr<const PictureTables>> known_;  // the latest first
     ThreadPool pool_;
 };
 

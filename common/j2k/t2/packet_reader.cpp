@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
+#include <numeric>
 
 #include "../../error.h"
 #include "../codestream/markers.h"
@@ -17,109 +20,211 @@ constexpr uint32_t kMixed = 128;     // of a style: blocks are of either coder (
 constexpr int kMostZeroPlanes = 96;  // above all M_b
 constexpr uint32_t kMostPasses = 1000;
 
+uint64_t load_big_endian(const uint8_t *from) {
+    uint64_t word;
+    std::memcpy(&word, from, sizeof word);
+    return std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
+}
+
 // Bits of a packet header, highest first, seven in a byte behind 0xFF (B.10.1). Behind the end there are zeros.
 class HeaderBits {
   public:
     explicit HeaderBits(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-    uint32_t bit() {
-        if (!left_) read_byte();
-        return byte_ >> --left_ & 1;
-    }
-    uint32_t bits(int count) {
-        uint32_t value = 0;
-        while (count) {
-            if (!left_) read_byte();
-            const int taken = std::min(count, left_);
-            left_ -= taken, count -= taken;
-            value = value << taken | (byte_ >> left_ & ((1u << taken) - 1));
-        }
+    bool bit() { return bits(1); }
+    uint32_t bits(int count) {  // 1 to 32
+        need(count);
+        const auto value = static_cast<uint32_t>(ahead_.bits >> (64 - count));
+        skip(count);
         return value;
     }
+    // Bits that are `kBit`, up to the next other one, which is taken too. Of `most` or more, so many are taken alone.
+    template <bool kBit>
+    uint32_t run(uint32_t most) {
+        const int same = std::countl_zero(kBit ? ~ahead_.bits : ahead_.bits);
+        if (same < ahead_.count && static_cast<uint32_t>(same) < most) [[likely]] {
+            skip(same + 1);
+            return static_cast<uint32_t>(same);
+        }
+        const auto [ahead, length] = long_run<kBit>(*this, most);
+        ahead_ = ahead;
+        return length;
+    }
+    uint32_t passes() {  // Table B.4
+        need(48);        // and for what follows, mostly
+        const auto value = [this](int before, int count) {
+            const auto bits = static_cast<uint32_t>(ahead_.bits << before >> (64 - count));
+            skip(before + count);
+            return bits;
+        };
+        const int ones = std::countl_one(ahead_.bits);
+        if (ones < 2) {
+            skip(ones + 1);
+            return static_cast<uint32_t>(ones) + 1;
+        }
+        if (ones < 4) return 3 + value(2, 2);
+        return ones < 9 ? 6 + value(4, 5) : 37 + value(9, 7);
+    }
     // Bytes up to the end of the header: one more is stuffed behind 0xFF.
-    size_t end() const { return std::min(at_ + (byte_ == 0xFF ? 1 : 0), bytes_.size()); }
-    bool is_exceeded() const { return is_exceeded_; }
+    size_t end() const {
+        const size_t at = bytes_read();
+        return std::min(at + (at && value_at(at - 1) == 0xFF ? 1 : 0), bytes_.size());
+    }
+    bool is_exceeded() const { return ahead_.at > bytes_.size() && bytes_read() > bytes_.size(); }
 
   private:
-    void read_byte() {
-        left_ = byte_ == 0xFF ? 7 : 8;
-        is_exceeded_ |= at_ >= bytes_.size();
-        byte_ = at_ < bytes_.size() ? bytes_[at_] : 0;
-        at_++;
+    // The bits that come next, from the highest on; below them there are zeros. at: the byte behind them.
+    struct Ahead {
+        uint64_t bits = 0;
+        int count = 0;
+        size_t at = 0;
+    };
+    // Here and above objects are copied, so that registers can hold what is read in a loop.
+    struct Run {
+        Ahead ahead;
+        uint32_t length;
+    };
+    template <bool kBit>
+    [[gnu::noinline]] static Run long_run(HeaderBits in, uint32_t most) {
+        for (uint32_t length = 0; length < most; length++)
+            if (in.bit() != kBit) return {in.ahead_, length};
+        return {in.ahead_, most};
+    }
+    void need(int count) {  // up to 56
+        if (ahead_.count < count) fill();
+    }
+    void skip(int count) {  // up to 63
+        ahead_.bits <<= count;
+        ahead_.count -= count;
+    }
+    void fill() {
+        if (ahead_.at && ahead_.at + sizeof(uint64_t) <= bytes_.size()) {
+            const uint64_t word = load_big_endian(bytes_.data() + ahead_.at);
+            constexpr uint64_t kOnes = 0x0101010101010101;
+            const bool has_ff = (~word - kOnes) & word & (kOnes << 7);  // a byte of ~word is 0
+            if (!has_ff && bytes_[ahead_.at - 1] != 0xFF) {
+                const int bytes = (63 - ahead_.count) / 8;
+                ahead_.bits |= (word & ~uint64_t{0} << (64 - 8 * bytes)) >> ahead_.count;
+                ahead_.count += 8 * bytes;
+                ahead_.at += static_cast<size_t>(bytes);
+                return;
+            }
+        }
+        ahead_ = filled_by_bytes(bytes_, ahead_);
+    }
+    [[gnu::noinline]] static Ahead filled_by_bytes(std::span<const uint8_t> bytes, Ahead ahead) {
+        while (ahead.count < 56) {
+            const uint64_t byte = ahead.at < bytes.size() ? bytes[ahead.at] : 0;
+            ahead.count += width_at(bytes, ahead.at++);
+            ahead.bits |= byte << (64 - ahead.count);
+        }
+        return ahead;
+    }
+    static int width_at(std::span<const uint8_t> bytes, size_t at) {
+        return at && at <= bytes.size() && bytes[at - 1] == 0xFF ? 7 : 8;
+    }
+    uint8_t value_at(size_t at) const { return at < bytes_.size() ? bytes_[at] : 0; }
+    // Those of which bits were taken, with zeros behind the end.
+    size_t bytes_read() const {
+        size_t at = ahead_.at;
+        for (int count = ahead_.count; at; at--) {
+            count -= width_at(bytes_, at - 1);
+            if (count < 0) break;
+        }
+        return at;
     }
     std::span<const uint8_t> bytes_;
-    size_t at_ = 0;
-    uint32_t byte_ = 0;
-    int left_ = 0;
-    bool is_exceeded_ = false;
+    Ahead ahead_;
 };
 
-// A node of a tag tree: what its value is at least, and whether it is that (B.10.2).
-struct Node {
-    uint16_t least = 0;
-    bool known = false;
-};
-
-// A tag tree of a band.
+// A tag tree of a band, whose nodes stand level by level, the leaves first. Leaves are read in raster order.
 class TagTree {
   public:
-    TagTree(Node *nodes, const PrecinctBand &band) : levels_(tag_tree_levels(band.columns, band.rows)) {
+    TagTree(TagTreeNode *nodes, const PrecinctBand &band) : levels_(tag_tree_levels(band.columns, band.rows)) {
         for (int level = 0; level < levels_; level++) {
             const uint32_t columns = tag_tree_columns(band.columns, level);
             rows_[static_cast<size_t>(level)] = {nodes, columns};
             nodes += static_cast<size_t>(columns) * tag_tree_columns(band.rows, level);
         }
     }
-
-    // Reads on until the leaf's value is known, or is `threshold` or more, and returns it, or `threshold`.
-    uint32_t read(HeaderBits &in, uint32_t x, uint32_t y, uint32_t threshold) {
-        uint16_t least = 0;
-        bool known = false;
-        for (int level = levels_; level--;) {
-            const Rows &rows = rows_[static_cast<size_t>(level)];
-            Node &node = rows.nodes[size_t{y >> level} * rows.columns + (x >> level)];
-            node.least = std::max(node.least, least);
-            while (!node.known && node.least < threshold) {
-                if (in.bit())
-                    node.known = true;
-                else
-                    node.least++;
+    void begin_row(uint32_t y) {
+        y_ = y;
+        leaves_ = rows_[0].nodes + size_t{y} * rows_[0].columns;
+        parent_ = ~uint32_t{0};
+    }
+    // Reads on until the leaf's value is known, or is `threshold` or more, and returns it, or `threshold`, which is the
+    // same for all of a row.
+    uint32_t read(HeaderBits &in, uint32_t x, uint32_t threshold) {
+        TagTreeNode &leaf = leaves_[x];
+        if (leaf.is_due(threshold)) {
+            if (x / 2 != parent_) {
+                parent_ = x / 2;
+                least_above_ = read_above(in, x, threshold);
             }
-            least = node.least, known = node.known;
+            read_node(in, leaf, least_above_, threshold);
         }
-        return known && least < threshold ? least : threshold;
+        return leaf.is_known() ? leaf.least() : threshold;
     }
 
   private:
-    struct Rows {
-        Node *nodes;
+    // The nodes above the leaf, from the lowest one on of which no bit is due. Returns what the parent's value is at
+    // least.
+    uint32_t read_above(HeaderBits &in, uint32_t x, uint32_t threshold) {
+        std::array<TagTreeNode *, 32> path;
+        uint32_t least = 0;
+        int level = 1;
+        for (; level < levels_; level++) {
+            const Row &row = rows_[static_cast<size_t>(level)];
+            TagTreeNode *const node = row.nodes + size_t{y_ >> level} * row.columns + (x >> level);
+            path[static_cast<size_t>(level)] = node;
+            if (node->is_due(threshold)) continue;
+            least = node->least();
+            break;
+        }
+        while (--level) least = read_node(in, *path[static_cast<size_t>(level)], least, threshold);
+        return least;
+    }
+    // above: what the value of the node above is at least.
+    static uint32_t read_node(HeaderBits &in, TagTreeNode &node, uint32_t above, uint32_t threshold) {
+        const uint32_t least = std::max(node.least(), above);
+        if (least >= threshold) {
+            node = TagTreeNode(least, false);
+            return least;
+        }
+        const uint32_t zeros = in.run<false>(threshold - least);
+        node = TagTreeNode(least + zeros, zeros < threshold - least);
+        return least + zeros;
+    }
+
+    struct Row {
+        TagTreeNode *nodes;
         uint32_t columns;
     };
     const int levels_;
-    std::array<Rows, 32> rows_;
+    std::array<Row, 32> rows_;
+    uint32_t y_ = 0, parent_ = 0, least_above_ = 0;
+    TagTreeNode *leaves_ = nullptr;
 };
-
-uint32_t read_passes(HeaderBits &in) {  // Table B.4
-    if (!in.bit()) return 1;
-    if (!in.bit()) return 2;
-    if (const uint32_t n = in.bits(2); n < 3) return 3 + n;
-    if (const uint32_t n = in.bits(5); n < 31) return 6 + n;
-    return 37 + in.bits(7);
-}
 
 struct Damage {
     std::string what;
 };
 
-class Reader {
+// Reads the packets of a tile.
+class TileReader {
   public:
-    Reader(std::span<const uint8_t> codestream, const Description &d, const Geometry &g, uint32_t tile,
-           const WantedPackets &wanted)
-        : codestream_(codestream), g_(g), coding_(d.of_tile(tile)), tile_(tile), wanted_(wanted) {
-        for (const CodedTilePart &part : d.coded_tile_parts)
-            if (part.tile == tile) parts_.push_back(&part);
-    }
+    // parts: of the tile, as indices of Description::coded_tile_parts.
+    TileReader(std::span<const uint8_t> codestream, const Description &d, const Geometry &g, uint32_t tile,
+               const WantedPackets &wanted, std::span<const uint32_t> parts, TilePackets &out)
+        : codestream_(codestream),
+          d_(d),
+          g_(g),
+          coding_(d.of_tile(tile)),
+          tile_(tile),
+          wanted_(wanted),
+          parts_(parts),
+          out_(out) {}
 
-    TilePackets read() {
+    void read() {
         const TilePart &all = g_.tile_parts[tile_];
         uint32_t first_node = ~uint32_t{0}, last_node = 0, first_block = ~uint32_t{0}, last_block = 0;
         for (uint32_t i = all.first_packet; i < all.last_packet; i++) {
@@ -133,15 +238,18 @@ class Reader {
                     last_node, k + 1 < g_.precinct_bands.size() ? g_.precinct_bands[k + 1].nodes : g_.tag_tree_nodes);
             }
         }
-        out_.tile = tile_;
         if (first_block >= last_block) first_block = last_block = first_node = last_node = 0;
+        out_.tile = tile_;
         out_.first_block = first_block;
-        out_.blocks.resize(last_block - first_block);
+        out_.damage.clear();
+        out_.pieces.clear();
+        out_.blocks.assign(last_block - first_block, {});
+        out_.inclusion.assign(last_node - first_node, {});
+        out_.zero_planes.assign(last_node - first_node, {});
         first_node_ = first_node;
-        inclusion_.resize(last_node - first_node), zero_planes_.resize(last_node - first_node);
         uint32_t packet = all.first_packet, last = all.last_packet;
         while (last > packet && !is_wanted(g_.packets[last - 1])) last--;
-        if (packet == last) return std::move(out_);  // a tile without samples may have no tile-part
+        if (packet == last) return;  // a tile without samples may have no tile-part
         try {
             if (parts_.empty()) throw Damage{"has no tile-part"};
             begin_part();
@@ -152,7 +260,6 @@ class Reader {
                                         all.last_packet - all.first_packet) +
                           damage.what;
         }
-        return std::move(out_);
     }
 
   private:
@@ -161,15 +268,16 @@ class Reader {
         const PrecinctBand &band = g_.precinct_bands[packet.first_band];
         return resolution_of(band.band) <= coding_.of_component(band.component).levels - wanted_.lowres;
     }
+    const CodedTilePart &part() const { return d_.coded_tile_parts[parts_[part_]]; }
     void begin_part() {
-        at_ = parts_[part_]->begin;
+        at_ = part().begin;
         header_at_ = 0;
     }
     // Moves on to the tile-part that has the next packet; false: there is none.
     bool next_part() {
         for (;;) {
-            const CodedTilePart &part = *parts_[part_];
-            if (part.has_packed_headers ? header_at_ < part.packet_headers.size() : at_ < part.end) return true;
+            const bool is_packed = part().has_packed_headers;
+            if (is_packed ? header_at_ < part().packet_headers.size() : at_ < part().end) return true;
             if (part_ + 1 == parts_.size()) return false;
             part_++;
             begin_part();
@@ -178,66 +286,83 @@ class Reader {
     bool has_marker(std::span<const uint8_t> bytes, Marker marker) const {
         return bytes.size() >= 2 && bytes[0] == marker >> 8 && bytes[1] == (marker & 0xFF);
     }
-    std::span<const uint8_t> rest() const { return codestream_.subspan(at_, parts_[part_]->end - at_); }
+    std::span<const uint8_t> rest() const { return codestream_.subspan(at_, part().end - at_); }
 
     void read_packet(const Packet &packet) {
-        const CodedTilePart &part = *parts_[part_];
+        const bool is_packed = part().has_packed_headers;
         if (has_marker(rest(), kSop)) at_ += std::min<size_t>(6, rest().size());
         const std::span<const uint8_t> source =
-            part.has_packed_headers ? std::span<const uint8_t>(part.packet_headers).subspan(header_at_) : rest();
+            is_packed ? std::span<const uint8_t>(part().packet_headers).subspan(header_at_) : rest();
         HeaderBits in(source);
-        added_.clear();
-        if (in.bit())
-            for (uint32_t k = packet.first_band; k < packet.last_band; k++) read_band(in, packet, g_.precinct_bands[k]);
-        if (in.is_exceeded()) throw Damage{"its header is cut"};
+        const size_t first_piece = out_.pieces.size();
+        try {
+            if (in.bit()) read_bands(in, packet);
+            if (in.is_exceeded()) throw Damage{"its header is cut"};
+        } catch (const Damage &) {
+            take_back(packet, first_piece);
+            throw;
+        }
         size_t bytes = in.end();
         if (has_marker(source.subspan(bytes), kEph)) bytes += 2;
-        (part.has_packed_headers ? header_at_ : at_) += bytes;
-        for (Added &added : added_) {
-            if (added.bytes > rest().size()) throw Damage{"its bytes are cut"};
-            if (packet.layer < wanted_.layers) append(added);
-            at_ += added.bytes;
+        (is_packed ? header_at_ : at_) += bytes;
+        size_t piece = first_piece, left = rest().size();
+        for (; piece < out_.pieces.size() && out_.pieces[piece].bytes <= left; piece++) {
+            out_.pieces[piece].at = at_;
+            at_ += out_.pieces[piece].bytes, left -= out_.pieces[piece].bytes;
         }
+        const bool is_cut = piece < out_.pieces.size();
+        take_back(packet, packet.layer < wanted_.layers ? piece : first_piece);
+        if (is_cut) throw Damage{"its bytes are cut"};
     }
 
-    // What a packet adds to a block's segment.
-    struct Added {
-        uint32_t block, bytes, passes;
-        bool begins_segment;
-    };
-    void append(const Added &added) {
-        BlockPieces &b = out_.blocks[added.block];
-        const auto index = static_cast<uint32_t>(out_.pieces.size());
-        out_.pieces.push_back({at_, added.bytes, added.passes, kNoPiece, added.begins_segment});
-        (b.first == kNoPiece ? b.first : out_.pieces[b.last].next) = index;
-        b.last = index;
+    // Takes pieces of the packet, from `first` on, from its blocks.
+    void take_back(const Packet &packet, size_t first) {
+        if (first == out_.pieces.size()) return;
+        for (uint32_t i = packet.first_block; i < packet.last_block; i++) {
+            BlockPieces &b = out_.blocks[i - out_.first_block];
+            if (b.last == kNoPiece || b.last < first) continue;
+            uint32_t last = kNoPiece;
+            for (uint32_t k = b.first; k < first; k = out_.pieces[k].next) last = k;
+            b.last = last;
+            (last == kNoPiece ? b.first : out_.pieces[last].next) = kNoPiece;
+        }
+        out_.pieces.resize(first);
     }
 
+    // The code-blocks of the packet's header.
+    void read_bands(HeaderBits &in, const Packet &packet) {
+        HeaderBits bits = in;  // which registers hold
+        for (uint32_t k = packet.first_band; k < packet.last_band; k++) read_band(bits, packet, g_.precinct_bands[k]);
+        in = bits;
+    }
     void read_band(HeaderBits &in, const Packet &packet, const PrecinctBand &band) {  // B.10.3 to B.10.7
         const uint32_t style = coding_.of_component(band.component).style;
-        TagTree inclusion(&inclusion_[band.nodes - first_node_], band),
-            zero_planes(&zero_planes_[band.nodes - first_node_], band);
-        for (uint32_t i = 0; i < band.columns * band.rows; i++) {
-            const uint32_t block = band.first_block + i - out_.first_block, x = i % band.columns, y = i / band.columns;
-            BlockPieces &b = out_.blocks[block];
-            if (b.is_included) {
-                if (!in.bit()) continue;
-            } else {
-                if (inclusion.read(in, x, y, packet.layer + 1) > packet.layer) continue;
-                b.is_included = true;
-                b.is_ht = are_alternatives(style);
-                const uint32_t zeros = zero_planes.read(in, x, y, kMostZeroPlanes + 1);
-                if (zeros > kMostZeroPlanes) throw Damage{"its header is damaged"};
-                b.zero_planes = static_cast<uint8_t>(zeros);
+        TagTree inclusion(&out_.inclusion[band.nodes - first_node_], band),
+            zero_planes(&out_.zero_planes[band.nodes - first_node_], band);
+        BlockPieces *block = &out_.blocks[band.first_block - out_.first_block];
+        for (uint32_t y = 0; y < band.rows; y++) {
+            inclusion.begin_row(y), zero_planes.begin_row(y);
+            for (uint32_t x = 0; x < band.columns; x++, block++) {
+                BlockPieces &b = *block;
+                if (b.is_included) {
+                    if (!in.bit()) continue;
+                } else {
+                    if (inclusion.read(in, x, packet.layer + 1) > packet.layer) continue;
+                    b.is_included = true;
+                    b.is_ht = are_alternatives(style);
+                    const uint32_t zeros = zero_planes.read(in, x, kMostZeroPlanes + 1);
+                    if (zeros > kMostZeroPlanes) throw Damage{"its header is damaged"};
+                    b.zero_planes = static_cast<uint8_t>(zeros);
+                }
+                const uint32_t passes = in.passes();
+                b.length_bits = static_cast<uint8_t>(b.length_bits + in.run<true>(33u - b.length_bits));
+                if (b.length_bits > 32 || b.passes + passes > kMostPasses || in.is_exceeded())
+                    throw Damage{"its header is damaged"};
+                if (b.is_ht)
+                    read_ht_lengths(in, b, style, passes);
+                else
+                    read_lengths(in, b, style, passes);
             }
-            const uint32_t passes = read_passes(in);
-            while (in.bit())
-                if (++b.length_bits > 32) throw Damage{"its header is damaged"};
-            if (b.passes + passes > kMostPasses || in.is_exceeded()) throw Damage{"its header is damaged"};
-            if (b.is_ht)
-                read_ht_lengths(in, block, style, passes);
-            else
-                read_lengths(in, block, style, passes);
         }
     }
 
@@ -246,19 +371,21 @@ class Reader {
         if (bits > 32) throw Damage{"its header is damaged"};
         return bits;
     }
-    void add(uint32_t block, uint32_t passes, uint32_t bytes, bool begins_segment) {
-        added_.push_back({block, bytes, passes, begins_segment});
-        out_.blocks[block].passes = static_cast<uint16_t>(out_.blocks[block].passes + passes);
+    void add(BlockPieces &b, uint32_t passes, uint32_t bytes, bool begins_segment) {
+        const auto index = static_cast<uint32_t>(out_.pieces.size());
+        out_.pieces.push_back({0, bytes, passes, kNoPiece, begins_segment});
+        (b.first == kNoPiece ? b.first : out_.pieces[b.last].next) = index;
+        b.last = index;
+        b.passes = static_cast<uint16_t>(b.passes + passes);
     }
 
-    void read_lengths(HeaderBits &in, uint32_t block, uint32_t style, uint32_t passes) {  // B.10.7
-        BlockPieces &b = out_.blocks[block];
+    void read_lengths(HeaderBits &in, BlockPieces &b, uint32_t style, uint32_t passes) {  // B.10.7
         while (passes) {
             const int first = b.passes;
             const auto count =
                 static_cast<uint32_t>(std::min<int64_t>(int64_t{segment_end(style, first)} + 1 - first, passes));
             const uint32_t bytes = in.bits(length_bits(b, count));
-            add(block, count, bytes, !first || ends_segment(style, first - 1));
+            add(b, count, bytes, !first || ends_segment(style, first - 1));
             passes -= count;
         }
     }
@@ -266,8 +393,7 @@ class Reader {
     // T.814 B.3: before the first cleanup pass there may be placeholder passes, three a bit-plane, without bytes. The
     // number of length bits follows from all passes that are added, as of the MQ coder; a cleanup pass among them has
     // been told apart by its length, which is not 0.
-    void read_ht_lengths(HeaderBits &in, uint32_t block, uint32_t style, uint32_t passes) {
-        BlockPieces &b = out_.blocks[block];
+    void read_ht_lengths(HeaderBits &in, BlockPieces &b, uint32_t style, uint32_t passes) {
         if (!b.has_cleanup) {
             const uint32_t behind = (b.passes + passes - 1) % 3;  // refinement passes, if there is a cleanup pass
             const uint32_t count = passes > behind ? passes - behind : passes;
@@ -281,31 +407,30 @@ class Reader {
                     if (!(style & kMixed)) throw Damage{"its header has bytes of placeholder passes"};
                     b.is_ht = false;
                 }
-                return add(block, passes, bytes, !b.passes);
+                return add(b, passes, bytes, !b.passes);
             }
-            add(block, count, bytes, !b.passes);
+            add(b, count, bytes, !b.passes);
             b.has_cleanup = true;
             passes -= count;
         }
         while (passes) {
             const uint32_t of_set = b.passes % 3, count = of_set == 1 && passes > 1 ? 2 : 1;
             const uint32_t bytes = in.bits(length_bits(b, count));
-            add(block, count, bytes, of_set != 2);
+            add(b, count, bytes, of_set != 2);
             passes -= count;
         }
     }
 
     const std::span<const uint8_t> codestream_;
+    const Description &d_;
     const Geometry &g_;
     const TileCoding &coding_;
     const uint32_t tile_;
     const WantedPackets wanted_;
-    std::vector<const CodedTilePart *> parts_;
+    const std::span<const uint32_t> parts_;
+    TilePackets &out_;
     size_t part_ = 0, at_ = 0, header_at_ = 0;  // at_: in the codestream; header_at_: in packed headers
     uint32_t first_node_ = 0;
-    std::vector<Node> inclusion_, zero_planes_;
-    std::vector<Added> added_;  // by the packet
-    TilePackets out_;
 };
 
 }  // namespace
@@ -327,9 +452,21 @@ bool is_ht_block(const BlockPieces &pieces, uint32_t style) {
     return pieces.is_included ? pieces.is_ht : are_alternatives(style);
 }
 
-TilePackets read_packets(std::span<const uint8_t> codestream, const Description &description, const Geometry &geometry,
-                         uint32_t tile, const WantedPackets &wanted) {
-    return Reader(codestream, description, geometry, tile, wanted).read();
+PacketReader::PacketReader(std::span<const uint8_t> codestream, const Description &description,
+                           const Geometry &geometry, const WantedPackets &wanted)
+    : codestream_(codestream), d_(description), g_(geometry), wanted_(wanted) {
+    const std::vector<CodedTilePart> &parts = d_.coded_tile_parts;
+    first_part_.resize(static_cast<size_t>(d_.tiles()) + 1);
+    for (const CodedTilePart &part : parts) first_part_[part.tile + 1]++;
+    std::partial_sum(first_part_.begin(), first_part_.end(), first_part_.begin());
+    std::vector<uint32_t> next = first_part_;
+    parts_.resize(parts.size());
+    for (size_t i = 0; i < parts.size(); i++) parts_[next[parts[i].tile]++] = static_cast<uint32_t>(i);
+}
+
+void PacketReader::read(uint32_t tile, TilePackets &packets) const {
+    const std::span<const uint32_t> parts(parts_.begin() + first_part_[tile], parts_.begin() + first_part_[tile + 1]);
+    TileReader(codestream_, d_, g_, tile, wanted_, parts, packets).read();
 }
 
 }  // namespace cudaenc::j2k

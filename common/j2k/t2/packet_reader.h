@@ -23,7 +23,7 @@ struct SegmentPiece {
 constexpr uint32_t kNoPiece = ~uint32_t{0};
 
 // What packets say of a block.
-struct BlockPieces {
+struct alignas(16) BlockPieces {
     uint32_t first = kNoPiece, last = kNoPiece;  // of the tile's pieces
     uint16_t passes = 0;
     uint8_t zero_planes = 0;
@@ -36,6 +36,20 @@ struct BlockPieces {
 // Whether it is for the HT decoder: as its packets say, or else its style.
 bool is_ht_block(const BlockPieces &pieces, uint32_t style);
 
+// What is known of a tag tree's node: what its value is at least, and whether it is that (B.10.2).
+class TagTreeNode {
+  public:
+    TagTreeNode() = default;
+    TagTreeNode(uint32_t least, bool is_known) : word_(2 * least + is_known) {}
+    uint32_t least() const { return word_ / 2; }
+    bool is_known() const { return word_ & 1; }
+    // Whether bits are due to tell if it is below the threshold.
+    bool is_due(uint32_t threshold) const { return !is_known() && least() < threshold; }
+
+  private:
+    uint32_t word_ = 0;
+};
+
 // The packets of a tile.
 struct TilePackets {
     uint32_t tile = 0, first_block = 0;
@@ -43,14 +57,31 @@ struct TilePackets {
     std::vector<SegmentPiece> pieces;
     std::string damage;  // of headers, or where bytes are missing; what is there counts
 
+    // The reader's: here their memory is kept for the next picture.
+    std::vector<TagTreeNode> inclusion, zero_planes;
+
     // A block's segments, with the bytes of their pieces one behind the other. Both are overwritten.
     void gather(size_t block, std::span<const uint8_t> codestream, std::vector<CodewordSegment> &segments,
                 std::vector<uint8_t> &bytes) const;
 };
 
-// Reads the packets of a tile from its tile-parts. Takes memory for what its bytes have, and for the blocks that the
-// geometry has.
-TilePackets read_packets(std::span<const uint8_t> codestream, const Description &description, const Geometry &geometry,
-                         uint32_t tile, const WantedPackets &wanted = {});
+class PacketReader {
+  public:
+    // What is referred to stays the caller's.
+    PacketReader(std::span<const uint8_t> codestream, const Description &description, const Geometry &geometry,
+                 const WantedPackets &wanted = {});
+
+    // Reads the packets of a tile from its tile-parts. Takes memory for what its bytes have, and for the blocks that
+    // the geometry has; what `packets` had before is overwritten. Several threads may read tiles.
+    void read(uint32_t tile, TilePackets &packets) const;
+
+  private:
+    const std::span<const uint8_t> codestream_;
+    const Description &d_;
+    const Geometry &g_;
+    const WantedPackets wanted_;
+    std::vector<uint32_t> parts_;       // indices of tile-parts, by tile
+    std::vector<uint32_t> first_part_;  // [tile], and their number
+};
 
 }  // namespace cudaenc::j2k

@@ -52,13 +52,11 @@ constexpr LaneCost kLaneCosts[kLaneShares] = {{2000, 600},  {3100, 880},  {4500,
 }  // namespace
 
 void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegment> segments) {
-    // By counting: classes of work, the largest first.
-    constexpr uint32_t kClasses = 1024, kBytes = 8;
-    std::vector<uint32_t> begins(kClasses + 1);
+    // By counting.
+    std::vector<uint32_t> begins(kWorkClasses + 1);
     std::vector<uint16_t> classes(blocks.size());
     for (size_t i = 0; i < blocks.size(); i++) {
-        classes[i] =
-            static_cast<uint16_t>(kClasses - 1 - std::min(bytes_of(blocks[i], segments) / kBytes, kClasses - 1));
+        classes[i] = static_cast<uint16_t>(work_class(bytes_of(blocks[i], segments)));
         begins[classes[i] + 1u]++;
     }
     std::partial_sum(begins.begin(), begins.end(), begins.begin());

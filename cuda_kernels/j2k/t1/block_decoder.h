@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The block decoders on a device: codeword segments to coefficients.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <span>
 
@@ -19,7 +20,10 @@ struct DecoderLimits {
     int planes = 0, pictures = 1;
 };
 
-// The order in which kernels take blocks, so that the lanes of a warp end together: most bytes first.
+// The order in which kernels take blocks, so that the lanes of a warp end together: most bytes first, by classes of
+// work from 0 on.
+constexpr uint32_t kWorkClasses = 1024;
+constexpr uint32_t work_class(uint32_t bytes) { return kWorkClasses - 1 - std::min(bytes / 8, kWorkClasses - 1); }
 void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegment> segments);
 
 // Memory for one picture in flight, and the launches. Blocks are within the limits. What the kernels read is read when

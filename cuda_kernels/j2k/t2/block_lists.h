@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the block decoders' kernels take of a picture: its code-blocks and codeword segments, out of what headers and
+// packets say.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../../../common/j2k/t2/packet_reader.h"
+#include "../../../common/thread_pool.h"
+#include "../t1/block_decoder.h"
+
+namespace cudaenc::j2k {
+
+// The blocks that are decoded, as headers have them.
+struct DecodedBlocks {
+    struct Block {
+        DecoderBlock coded;  // without segments; planes: M_b
+        uint32_t index;      // in TilePackets::blocks
+    };
+    std::vector<uint32_t> tiles;  // that have samples of the region
+    std::vector<size_t> first;    // [tile of `tiles`], and the number of blocks
+    std::vector<Block> blocks;    // by tile
+    DecoderLimits limits;         // of these blocks, for either decoder
+    bool are_all = false;         // coefficients that are read
+    bool in_place = false;  // packets do not cut segments, and all are decoded: bytes of the codestream need no copy
+};
+
+// lowres: resolutions that are left out. No tile has fewer.
+DecodedBlocks list_decoded_blocks(const Description &description, const Geometry &geometry, const Region &region,
+                                  int lowres);
+
+// Those of one picture after the other, whose memory is used again.
+class BlockLists {
+  public:
+    // Reads the packets of the blocks' tiles.
+    void read(ThreadPool &pool, std::span<const uint8_t> codestream, const Description &description,
+              const Geometry &geometry, const WantedPackets &wanted, const DecodedBlocks &decoded);
+    const std::string &damage() const { return damage_; }  // of packets
+    size_t segments() const { return first_segment_.back(); }
+
+    // bytes: nullptr for blocks that are in place, else as many as the codestream has: for those of the segments. Bytes
+    // are told from there on, or from the codestream's beginning. segments: [segments()]. blocks: [blocks of
+    // `decoded`], those of the MQ decoder before those of the HT decoder, of each the ones with the most work first.
+    // Returns how many each has.
+    std::array<uint32_t, 2> write(ThreadPool &pool, std::span<const uint8_t> codestream, const DecodedBlocks &decoded,
+                                  uint8_t *bytes, DecoderSegment *segments, DecoderBlock *blocks);
+    uint64_t bytes() const { return first_byte_.back(); }  // that were copied
+
+  private:
+    // What packets say of a block.
+    struct Listed {
+        uint32_t first_segment;
+        uint16_t segments;
+        uint16_t order;  // by list and work_class()
+        int16_t planes;
+    };
+    struct Copy {
+        const uint8_t *from;
+        uint64_t to;
+        size_t bytes;
+    };
+    struct Tile {
+        TilePackets packets;
+        std::vector<Copy> copies;
+        uint64_t bytes;
+        uint32_t segments;
+    };
+    void list_tile(std::span<const uint8_t> codestream, const DecodedBlocks &decoded, size_t tile,
+                   DecoderSegment *segments);
+    void join_segments(ThreadPool &pool, uint8_t *bytes, DecoderSegment *segments);
+
+    std::vector<Tile> tiles_;
+    std::vector<size_t> first_segment_;  // [tile], and behind the last one
+    std::vector<uint64_t> first_byte_;   // the same
+    std::vector<Listed> listed_;         // [block]
+    std::string damage_;
+};
+
+}  // namespace cudaenc::j2k
