@@ -60,17 +60,21 @@ $(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc_
 $(B)/bin/cudaenc_fuzz: $(fuzz_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc_emu.so make/tests.mk
 	$(call link,$(check_libraries))
 
-# libFuzzer's targets, or those of the engine that FUZZER names; on the CPU.
+# libFuzzer's targets, or those of the engine that FUZZER names; on the CPU, or with the emulator in the program.
 FUZZER ?= -fsanitize=fuzzer
 fuzz_targets := $(patsubst fate_tests/fuzz/targets/%.cpp,$(B)/bin/fuzz_%,$(wildcard fate_tests/fuzz/targets/*.cpp))
 $(B)/obj/fate_tests/fuzz/targets/frames.o: includes := -I$(fate) -I$(TREE)
 $(B)/obj/fate_tests/fuzz/targets/frames.o: | $(fate)/configured
 $(B)/bin/fuzz_frames: libraries = $(foreach l,avcodec swresample avutil,$(fate)/lib$l/lib$l.a) -lz
 $(B)/bin/fuzz_frames: $(fate)/built
-$(fuzz_targets): $(B)/bin/fuzz_%: $(B)/obj/fate_tests/fuzz/targets/%.o $(B)/lib/libcudaenc.a
+fuzz_emulated := $(B)/bin/fuzz_j2k_device_decoder
+$(fuzz_emulated): libraries = -l:libboost_context.a
+$(fuzz_emulated): $(B)/bin/fuzz_%: $(B)/obj/fate_tests/fuzz/targets/%.o $(emulated) build/kernels/no_images.o
+$(filter-out $(fuzz_emulated),$(fuzz_targets)): $(B)/bin/fuzz_%: $(B)/obj/fate_tests/fuzz/targets/%.o $(B)/lib/libcudaenc.a
+$(fuzz_targets):
 	@mkdir -p $(@D)
 	@echo "LINK    $@"
-	@$(CXX) -pthread $< -o $@ $(sanitize) $(CXXFLAGS) $(FUZZER) $(libraries) $(B)/lib/libcudaenc.a -lm -ldl
+	@$(CXX) -pthread $(filter %.o,$^) -o $@ $(sanitize) $(CXXFLAGS) $(FUZZER) $(libraries) $(filter %.a,$^) -lm -ldl
 
 # The same with clang's kernels, for FATE once more on a GPU. They are packed as nvcc's are: text is an eighth of itself then.
 packed_ptx := $(other_ptx:%=%.fatbin)

@@ -5,5 +5,6 @@ cd "$SRC/cudaenc"
 make -j"$(nproc)" SANITIZE=fuzzer sanitize= FUZZER="$LIB_FUZZING_ENGINE" CC="$CC" CXX="$CXX" CXXFLAGS="$CXXFLAGS" fuzzer-programs
 for program in build/fuzzer/bin/fuzz_*; do
     cp "$program" "$OUT/"
-    zip -qj "$OUT/${program##*/}_seed_corpus.zip" "fate_tests/fuzz/corpus/${program##*/fuzz_}"/*
+    name=${program##*/fuzz_}
+    zip -qj "$OUT/fuzz_${name}_seed_corpus.zip" "fate_tests/fuzz/corpus/${name/_device/}"/* # that of the same packets
 done

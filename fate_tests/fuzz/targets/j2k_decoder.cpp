@@ -3,6 +3,7 @@
 #include "decoder_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    decode_input<CUDAENC_CODEC_J2K>(data, size);
+    static const InputDecoders decoders(CUDAENC_CODEC_J2K, "cpu", 1 << 16);
+    decoders.decode(data, size);
     return 0;
 }
