@@ -187,12 +187,12 @@ static inline AVCPBProperties *cudaenc_add_cpb_side_data(AVCodecContext *avctx)
 }
 
 /** What `q=` of the command line shows. 8.1's call is missing in trees soon after 8.0. */
-static inline int cudaenc_add_quality(AVPacket *pkt, int quality)
+static inline int cudaenc_add_quality(AVPacket *pkt, int quality, enum AVPictureType type)
 {
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(62, 16, 0)
-    return ff_encode_add_stats_side_data(pkt, quality, NULL, 0, AV_PICTURE_TYPE_I);
+    return ff_encode_add_stats_side_data(pkt, quality, NULL, 0, type);
 #else
-    return ff_side_data_set_encoder_stats(pkt, quality, NULL, 0, AV_PICTURE_TYPE_I);
+    return ff_side_data_set_encoder_stats(pkt, quality, NULL, 0, type);
 #endif
 }
 

@@ -536,7 +536,8 @@ static int fill_packet(AVCodecContext *avctx, const FFCudaencContext *ctx, AVPac
         return ret;
     /* not where packets are compared as they are */
     if (p->quality != CUDAENC_NO_QUALITY && !(avctx->flags & AV_CODEC_FLAG_BITEXACT)) {
-        ret = cudaenc_add_quality(pkt, lrint(p->quality * FF_QP2LAMBDA));
+        ret = cudaenc_add_quality(pkt, lrint(p->quality * FF_QP2LAMBDA),
+                                  p->delta ? AV_PICTURE_TYPE_P : AV_PICTURE_TYPE_I);
         if (ret < 0)
             return ret;
     }
