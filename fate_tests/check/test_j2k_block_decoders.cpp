@@ -367,6 +367,17 @@ void add_photograph(Batch &batch, Random &random, bool ht, size_t samples, int s
     }
 }
 
+// So few blocks that nothing but their length counts: how long it takes by how many a warp takes.
+START_TEST(long_blocks) {
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    Random random(8);
+    Batch batch;
+    add_photograph(batch, random, false, benched_on_gpu(device) ? size_t{512} * 1024 : size_t{2} * 1024, 32, 350, 350);
+    for (int share = 0; share < kLaneShares; share++)
+        batch.check(device, false, format_string("MQ, long, a warp %d", 1 << share).c_str(), 1, share);
+}
+END_TEST
+
 // Three bits a sample, as a lossless frame has, and half a bit, as one of good quality has.
 START_TEST(photographs) {
     const std::shared_ptr<Device> device = open_test_device(_i);
@@ -407,6 +418,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(ht, damaged_ht_blocks, 0, 2 * devices);
     tcase_add_loop_test(add_case(suite, "shapes"), shapes, 0, devices);
     TCase *times = add_case(suite, "photographs");
+    tcase_add_loop_test(times, long_blocks, 0, devices);
     tcase_add_loop_test(times, photographs, 0, devices);
     return run_suite(suite);
 }

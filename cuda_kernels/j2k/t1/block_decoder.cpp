@@ -35,28 +35,31 @@ MqDecodeTables make_mq_decode_tables() {
     return tables;
 }
 
-uint32_t bytes_of(const DecoderBlock &block, std::span<const DecoderSegment> segments) {
-    uint32_t bytes = 0;
-    for (const DecoderSegment &segment : segments.subspan(block.first_segment, block.segments)) bytes += segment.bytes;
-    return bytes;
+uint64_t work_of(const DecoderBlock &block, std::span<const DecoderSegment> segments) {
+    uint64_t work = 0;
+    for (const DecoderSegment &segment : segments.subspan(block.first_segment, block.segments))
+        work += decode_work(segment.bytes, segment.passes);
+    return work;
 }
 
-// Of a warp that takes 1 << i blocks: cycles that a byte of the longest takes, and how many of them it issues
-// instructions in.
+// Of a warp that takes 1 << i blocks, for each unit of the longest one's work: cycles until it ends, and in how many of
+// them it issues an instruction.
 struct LaneCost {
     double latency, issue;
 };
-constexpr LaneCost kLaneCosts[kLaneShares] = {{2000, 600},  {3100, 880},  {4500, 1220},
-                                              {6200, 1600}, {8200, 2030}, {10200, 2320}};
+constexpr LaneCost kLaneCosts[kLaneShares] = {{260, 81}, {400, 105}, {555, 130}, {750, 158}, {880, 185}, {1000, 212}};
+// Of a multiprocessor: warps that are resident, instructions in a cycle; warps that a picture may have on it.
+constexpr double kResidentWarps = 12, kIssued = 2.5;
+constexpr unsigned kMostWarps = 32;
 
 }  // namespace
 
 void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegment> segments) {
     // By counting.
-    std::vector<uint32_t> begins(kWorkClasses + 1);
+    std::vector<uint32_t> begins(kDecodeClasses + 1);
     std::vector<uint16_t> classes(blocks.size());
     for (size_t i = 0; i < blocks.size(); i++) {
-        classes[i] = static_cast<uint16_t>(work_class(bytes_of(blocks[i], segments)));
+        classes[i] = static_cast<uint16_t>(decode_class(work_of(blocks[i], segments)));
         begins[classes[i] + 1u]++;
     }
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
@@ -67,9 +70,11 @@ void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegm
 MqBlockDecoder::MqBlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits)
     : device_(std::move(device)),
       limits_(limits),
-      warps_(blocks_for(limits.blocks, static_cast<uint64_t>(mq_decode_lanes(limits.words))) + kLaneShares +
-             static_cast<unsigned>(device_->multiprocessors()) * 32),
+      most_lanes_(mq_decode_lanes(limits.words)),
+      warps_(std::min(limits.blocks, blocks_for(limits.blocks, static_cast<uint64_t>(most_lanes_)) + kLaneShares +
+                                         static_cast<unsigned>(device_->multiprocessors()) * kMostWarps)),
       tables_(device_, 1),
+      visits_(device_, size_t{limits.blocks} * limits.words),
       planes_(device_, limits.blocks * mq_planes_words(limits.words, limits.planes)) {
     const MqDecodeTables tables = make_mq_decode_tables();
     Stream setup(device_);
@@ -81,39 +86,41 @@ LaneShares MqBlockDecoder::share_lanes(std::span<const DecoderBlock> blocks,
                                        std::span<const DecoderSegment> segments) const {
     constexpr size_t kSamples = 512;
     const size_t step = std::max<size_t>(blocks.size() / kSamples, 1);
-    const int most = std::bit_width(static_cast<unsigned>(mq_decode_lanes(limits_.words))) - 1;
-    std::vector<uint32_t> bytes;
-    for (size_t i = 0; i < blocks.size(); i += step) bytes.push_back(bytes_of(blocks[i], segments));
-    // The multiprocessors' four schedulers, of which a picture in flight has its part.
-    const double issues = 4.0 * device_->multiprocessors() / limits_.pictures * 0.7;
-    for (double cycles = bytes.empty() ? 0 : bytes[0] * kLaneCosts[0].latency;; cycles *= 1.25) {
+    const int most = std::bit_width(static_cast<unsigned>(most_lanes_)) - 1;
+    std::vector<double> work;
+    for (size_t i = 0; i < blocks.size(); i += step) work.push_back(static_cast<double>(work_of(blocks[i], segments)));
+    const double multiprocessors = device_->multiprocessors(), part = multiprocessors / limits_.pictures;
+    for (double cycles = work.empty() ? 0 : work[0] * kLaneCosts[0].latency;; cycles *= 1.1) {
         // As many lanes as let a block end in time.
         LaneShares shares{};
-        double issued = 0, warps = 0;
+        double issued = 0, resident = 0, warps = 0;
         int share = 0;
-        for (size_t i = 0; i < bytes.size(); i++) {
-            while (share < most && bytes[i] * kLaneCosts[share + 1].latency <= cycles) share++;
+        for (size_t i = 0; i < work.size(); i++) {
+            while (share < most && work[i] * kLaneCosts[share + 1].latency <= cycles) share++;
             const size_t count = std::min(step, blocks.size() - i * step);
             shares.blocks[share] += static_cast<uint32_t>(count);
-            warps += static_cast<double>(count) / (1 << share);
-            issued += bytes[i] * kLaneCosts[share].issue * static_cast<double>(count) / (1 << share);
+            const double of_share = static_cast<double>(count) / (1 << share);
+            warps += of_share;
+            resident += of_share * work[i] * kLaneCosts[share].latency;
+            issued += of_share * work[i] * kLaneCosts[share].issue;
         }
-        if (blocks.empty() || shares.blocks[most] == blocks.size() ||
-            (issued <= issues * cycles && warps <= 32.0 * device_->multiprocessors()))
-            return shares;
+        const bool fits = warps <= multiprocessors * kMostWarps && resident <= part * kResidentWarps * cycles &&
+                          issued <= part * kIssued * cycles;
+        if (fits || shares.blocks[most] == blocks.size()) return shares;
     }
 }
 
 void MqBlockDecoder::decode(Device::Stream stream, const CodedBlocks &coded) const {
     const MqDecodeInput input{.coded = coded,
                               .tables = tables_.data(),
+                              .visits = visits_.data(),
                               .planes = planes_.data(),
                               .most_words = limits_.words,
                               .most_planes = limits_.planes};
-    if (limits_.words <= kMqDecodeWords)
-        device_->launch(stream, {warps_}, kMqDecodeThreads, MqDecodeParams{input});
-    else
+    if (limits_.words > kMqDecodeWords)
         device_->launch(stream, {warps_}, kMqDecodeThreads, MqDecodeLargeParams{input});
+    else
+        device_->launch(stream, {warps_}, kMqDecodeThreads, MqDecodeParams{input});
 }
 
 }  // namespace cudaenc::j2k

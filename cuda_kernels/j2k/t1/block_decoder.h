@@ -11,6 +11,7 @@
 namespace cudaenc::j2k {
 
 struct MqDecodeTables;
+struct MqVisit;
 struct HtDecodeTables;
 
 // What a session's pictures have at most of blocks for a decoder; of each, words (decoder_words()), quads
@@ -20,10 +21,15 @@ struct DecoderLimits {
     int planes = 0, pictures = 1;
 };
 
-// The order in which kernels take blocks, so that the lanes of a warp end together: most bytes first, by classes of
-// work from 0 on.
-constexpr uint32_t kWorkClasses = 1024;
-constexpr uint32_t work_class(uint32_t bytes) { return kWorkClasses - 1 - std::min(bytes / 8, kWorkClasses - 1); }
+// Of a segment or a block: so many decisions, nearly, by what its passes and bytes are in photographs; and as lanes
+// that are in the same pass wait less for each other, somewhat more for the passes.
+constexpr uint64_t decode_work(uint64_t bytes, uint64_t passes) { return 7 * bytes + 200 * passes; }
+// The order in which kernels take blocks, so that the lanes of a warp end together: most work first, by classes from 0
+// on.
+constexpr uint32_t kDecodeClasses = 4096;
+constexpr uint32_t decode_class(uint64_t work) {
+    return kDecodeClasses - 1 - static_cast<uint32_t>(std::min<uint64_t>(work / 16, kDecodeClasses - 1));
+}
 void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegment> segments);
 
 // Memory for one picture in flight, and the launches. Blocks are within the limits. What the kernels read is read when
@@ -39,8 +45,10 @@ class MqBlockDecoder {
   private:
     const std::shared_ptr<Device> device_;
     const DecoderLimits limits_;
+    const int most_lanes_;  // of a warp
     const unsigned warps_;  // that there can be
     DeviceArray<MqDecodeTables> tables_;
+    DeviceArray<MqVisit> visits_;
     DeviceArray<uint32_t> planes_;
 };
 

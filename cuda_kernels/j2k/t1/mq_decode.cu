@@ -19,9 +19,8 @@ class MqLaneDecoder {
         shift(8);
         shift(7);
     }
-    // A decision in a context, which takes its next state. rows: of kMqTable.
-    DEVICE_MEMBER uint32_t decode(MqState &context, const MqState *rows) {
-        const MqState state = context;
+    // A decision in a context of that state, which takes its next one. rows: of kMqTable.
+    DEVICE_MEMBER uint32_t decode(MqState state, MqState &context, const MqState *rows) {
         const uint32_t qe = state >> 17, rest = a_ - qe;
         const bool lower = c_ < qe;
         const uint32_t lps = lower != (rest < qe) ? 1 : 0;  // the exchange of C.3.2
@@ -92,24 +91,31 @@ DEVICE uint64_t column_behind(uint32_t own, uint32_t above, uint32_t below) {
     return static_cast<uint64_t>((own << 1 & 0x1E) | (above >> 3 & 1) | (below << 5 & 0x20)) << 54;
 }
 
+// The first one of a word's samples; any if there is none.
+DEVICE uint32_t first_sample(uint32_t samples) {
+    samples |= 1u << 31;
+    return static_cast<uint32_t>(floor_log2(samples & (0u - samples)));
+}
+
 // What lanes of a warp share: MqDecodeTables in shared memory.
 struct MqTables {
     const MqState *rows;
     const uint8_t *codings;
 };
 
-// Of a lane's words: which samples are significant, which of these negative. Which the significance propagation has
-// visited; and of those that the magnitude refinement has, their bits. Which samples the latter has refined.
+// Of a lane's words: which samples are significant, which of these negative.
 struct MqLaneWords {
-    uint32_t *significant, *negative, *visited, *refined;
+    uint32_t *significant, *negative;
 };
 
+// kLanes: the most of a warp.
+template <int kLanes>
 class MqLane {
   public:
-    // contexts, words: the lane's columns, the latter in rows of `stride`. planes: its bit-planes, with those of
-    // `lanes` lanes side by side.
+    // contexts, words: the lane's columns, in rows of `stride`. visits, planes: its own, with those of `lanes` lanes
+    // side by side.
     DEVICE_MEMBER MqLane(const MqDecodeInput &p, const DecoderBlock &block, const MqTables &tables, MqState *contexts,
-                         const MqLaneWords &words, int stride, uint32_t *planes, uint32_t lanes)
+                         const MqLaneWords &words, int stride, MqVisit *visits, uint32_t *planes, uint32_t lanes)
         : p_(p),
           b_(block),
           tables_(tables),
@@ -118,6 +124,7 @@ class MqLane {
                                                            : 0)),
           contexts_(contexts),
           words_(words),
+          visits_(visits),
           planes_(planes),
           lanes_(lanes),
           stride_(stride),
@@ -126,8 +133,10 @@ class MqLane {
 
     // Whether the block is whole.
     DEVICE_MEMBER bool run() {
-        for (int i = 0; i < columns_ * stripes_ * stride_; i += stride_)
-            words_.significant[i] = words_.negative[i] = words_.visited[i] = words_.refined[i] = 0;
+        for (int i = 0; i < columns_ * stripes_; i++) {
+            words_.significant[i * stride_] = words_.negative[i * stride_] = 0;
+            visit(static_cast<uint32_t>(i)) = {0, 0};
+        }
         reset_contexts();
         const bool whole = b_.planes <= p_.most_planes && decode();
         write();
@@ -181,10 +190,11 @@ class MqLane {
         return symbols == 10;
     }
     DEVICE_MEMBER void reset_contexts() {
-        for (int i = 0; i < kContexts; i++) contexts_[i * 32] = tables_.rows[mq_initial_row(i)];
+        for (int i = 0; i < kContexts; i++) contexts_[i * kLanes] = tables_.rows[mq_initial_row(i)];
     }
-    DEVICE_MEMBER uint32_t decode(MqLaneDecoder &mq, uint32_t context) {
-        return mq.decode(contexts_[context * 32], tables_.rows);
+    DEVICE_MEMBER MqState &context(uint32_t number) { return contexts_[number * kLanes]; }
+    DEVICE_MEMBER uint32_t decode(MqLaneDecoder &mq, uint32_t number) {
+        return mq.decode(context(number), context(number), tables_.rows);
     }
 
     // ---- Words
@@ -193,6 +203,7 @@ class MqLane {
     DEVICE_MEMBER uint32_t &bits(uint32_t word, int plane) const {
         return planes_[(static_cast<uint32_t>(plane) * p_.most_words + word) * lanes_];
     }
+    DEVICE_MEMBER MqVisit &visit(uint32_t word) const { return visits_[word * lanes_]; }
     DEVICE_MEMBER uint32_t load(const uint32_t *array, int x, int y) const {
         return x >= 0 && x < columns_ && y >= 0 && y < stripes_ ? array[(y * columns_ + x) * stride_] : 0;
     }
@@ -202,6 +213,7 @@ class MqLane {
         int x, y, below_y;  // below_y: the stripe below, or `stripes_` where there is none
         uint32_t index;     // of the word
         Window above, own, below;
+        MqVisit visit;
         // Samples that have a significant neighbour.
         DEVICE_MEMBER uint32_t near() const {
             const uint32_t before = with_vertical(own.left, above.left, below.left),
@@ -215,10 +227,14 @@ class MqLane {
         }
     };
     // Calls body(place) for each word in the order of the scan. It sets place.own.own to what is significant then.
-    template <class Body>
+    // kVisits: with place.visit, which comes from global memory a word ahead.
+    template <bool kVisits, class Body>
     DEVICE_MEMBER void for_each_word(const Body &body) {
         const bool causal = (b_.style & kVerticallyCausal) != 0;
+        const uint32_t last = static_cast<uint32_t>(columns_ * stripes_ - 1);
         Place place{};
+        MqVisit ahead{};
+        if (kVisits) ahead = visit(0);
         CUDAENC_NO_UNROLL
         for (place.y = 0; place.y < stripes_; place.y++) {
             place.below_y = causal ? stripes_ : place.y + 1;  // nothing is there
@@ -228,6 +244,8 @@ class MqLane {
             place.below.right = load(words_.significant, 0, place.below_y);
             CUDAENC_NO_UNROLL
             for (place.x = 0; place.x < columns_; place.x++, place.index++) {
+                place.visit = ahead;
+                if (kVisits) ahead = visit(min_of(place.index + 1, last));
                 place.above.shift(load(words_.significant, place.x + 1, place.y - 1));
                 place.own.shift(load(words_.significant, place.x + 1, place.y));
                 place.below.shift(load(words_.significant, place.x + 1, place.below_y));
@@ -247,7 +265,7 @@ class MqLane {
     // The first one; any sample if there is none. fours: columns of four members.
     template <bool kCleanUp>
     DEVICE_MEMBER Member first_of(uint32_t members, uint32_t fours, uint64_t significant) const {
-        const uint32_t i = opaque(static_cast<uint32_t>(find_first_set(members | 1u << 31))), at = i + (i >> 2) * 2,
+        const uint32_t i = opaque(first_sample(members)), at = i + (i >> 2) * 2,
                        around = static_cast<uint32_t>(significant >> at);
         const uint32_t coding = tables_.codings[zero_codings_ + zero_coding_index(around)];
         if constexpr (!kCleanUp) return {i, at, coding, 0};
@@ -271,48 +289,39 @@ class MqLane {
                                column_behind(own.right, above.right, below.right);
         uint32_t signs = words_.negative[place.index * static_cast<uint32_t>(stride_)];
         uint64_t negative = negative_around(place, signs) << 1;
-        uint32_t fours = members & members >> 1;
-        fours &= fours >> 2 & kFirst;
+        const uint32_t pairs = members & members >> 1, fours = opaque(pairs & pairs >> 2 & kFirst);
         Member now = first_of<kCleanUp>(members, fours, significant);
         Next next = kZero;
-        uint32_t visited = 0, added = 0;
+        uint32_t visited = members, added = 0;
+        MqState state = opaque(context(now.coding >> 1));
         while (members) {
-            const uint32_t bit = 1u << now.i, coding = now.coding;
-            const bool is_sign = next == kSign, is_place = kCleanUp && next > kSign;
+            const uint32_t coding = now.coding, is_sign = next == kSign ? 1 : 0;
+            // Around a column in run-length mode nothing is significant, so the sign is coded alike in all its rows.
             const uint32_t of_sign =
                 tables_.codings[kSignCodings + sign_coding_index(static_cast<uint32_t>(significant >> now.at),
                                                                  static_cast<uint32_t>(negative >> now.at))];
-            uint32_t behind = members & ~(now.is_run ? 15 * bit : bit);  // the members, if this one is done
-            if (is_sign) {
-                added |= bit;
-                significant |= uint64_t{128} << now.at;
-                if (!kCleanUp) behind |= reached_from(bit) & uncoded;
+            uint32_t behind = members & ~((now.is_run ? 15u : 1u) << now.i);  // the members, if this one is done
+            added |= is_sign << now.i;
+            significant |= static_cast<uint64_t>(is_sign << 7) << now.at;
+            if (!kCleanUp && is_sign) {
+                const uint32_t reached = reached_from(1u << now.i) & uncoded;
+                behind |= reached;
+                visited |= reached;
             }
             const Member following = first_of<kCleanUp>(behind, fours, significant);
-            const uint32_t decision = decode(mq, coding >> 1) ^ (coding & 1);
-            visited |= bit;
-            if (is_sign) {
-                signs |= decision << now.i;
-                negative |= static_cast<uint64_t>(decision << 8) << now.at;
-            }
-            if (is_place) {
-                const bool is_first = next == kFirstPlaceBit;
-                const uint32_t step = decision << (is_first ? 1 : 0);
-                members &= ~0u << (now.i + step);
-                now.i += step;
-                now.at += step;
-                // Of a sign that nothing around has a say in.
-                now.coding = is_first ? kUniform << 1 : kSignCoding << 1;
-                next = is_first ? kSecondPlaceBit : kSign;
-            } else if (is_sign || !decision) {
-                members = behind;
-                now = following;
-                next = kZero;
-            } else {
-                now.coding = now.is_run ? kUniform << 1 : of_sign;
-                next = now.is_run ? kFirstPlaceBit : kSign;
-                now.is_run = 0;
-            }
+            const uint32_t decision = mq.decode(state, context(coding >> 1), tables_.rows) ^ (coding & 1),
+                           of_own_sign = decision & is_sign;
+            signs |= of_own_sign << now.i;
+            negative |= static_cast<uint64_t>(of_own_sign << 8) << now.at;
+            const bool is_place = kCleanUp && next > kSign, is_done = is_sign || !(decision || is_place);
+            const uint32_t step = is_place ? decision << (next == kFirstPlaceBit ? 1 : 0) : 0;
+            next = is_done ? kZero : static_cast<Next>(is_place ? next - 1 : now.is_run ? kFirstPlaceBit : kSign);
+            members = is_done ? behind : members & ~0u << (now.i + step);
+            now.i = is_done ? following.i : now.i + step;
+            now.at = is_done ? following.at : now.at + step;
+            now.coding = is_done ? following.coding : kCleanUp && next > kSign ? kUniform << 1 : of_sign;
+            now.is_run = is_done ? following.is_run : 0;
+            state = opaque(context(now.coding >> 1));  // on its way while the next turn begins
         }
         keep(place, added, signs);
         return visited;
@@ -323,7 +332,7 @@ class MqLane {
                                             uint32_t uncoded) {
         uint32_t visited = 0, added = 0, signs = words_.negative[place.index * static_cast<uint32_t>(stride_)];
         while (members) {
-            const uint32_t i = static_cast<uint32_t>(find_first_set(members)), bit = 1u << i;
+            const uint32_t i = first_sample(members), bit = 1u << i;
             visited |= bit;
             members ^= bit;
             if (!raw.get()) continue;
@@ -354,51 +363,49 @@ class MqLane {
     // D.3.1
     template <class Source>
     DEVICE_MEMBER void propagate(Source &source) {
-        for_each_word([&](Place &place) {
+        for_each_word<false>([&](Place &place) {
             const uint32_t uncoded = valid(place) & ~place.own.own, members = uncoded & place.near();
             uint32_t visited = 0;
             if (members) visited = find_significant<false>(source, place, members, uncoded);
-            words_.visited[place.index * static_cast<uint32_t>(stride_)] = visited;
+            visit(place.index).visited = visited;
         });
     }
 
     // D.3.3
     template <bool kRaw, class Source>
     DEVICE_MEMBER void refine(Source &source) {
-        for_each_word([&](const Place &place) {
-            const uint32_t at = place.index * static_cast<uint32_t>(stride_), visited = words_.visited[at];
-            uint32_t members = place.own.own & ~visited;
-            if (!members) return;
-            const uint32_t again = words_.refined[at], near = place.near() & ~again;
-            words_.refined[at] = members;  // all that were significant before this bit-plane
+        for_each_word<true>([&](const Place &place) {
+            const uint32_t visited = place.visit.visited, again = place.visit.refined;
+            const uint32_t refined = place.own.own & ~visited;
+            if (!refined) return;
+            const uint32_t near = place.near() & ~again;
             // The next one is looked up while a decision is on its way.
-            const auto first_of = [](uint32_t samples) { return find_first_set(samples | 1u << 31); };
-            const auto context_of = [&](int i) { return kRefinement + (near >> i & 1) + (again >> i & 1) * 2; };
-            int i = first_of(members);
-            uint32_t context = context_of(i), ones = 0;
+            const auto context_of = [&](uint32_t i) { return kRefinement + (near >> i & 1) + (again >> i & 1) * 2; };
+            uint32_t members = refined, i = first_sample(members), number = context_of(i), ones = 0;
+            MqState state = opaque(context(number));
             while (members) {
                 members &= members - 1;
-                const int following = first_of(members);
-                const uint32_t context_of_it = context_of(following);
+                const uint32_t following = first_sample(members), number_of_it = context_of(following);
                 uint32_t decision;
                 if constexpr (kRaw)
                     decision = source.get();
                 else
-                    decision = decode(source, context);
+                    decision = source.decode(state, context(number), tables_.rows);
                 ones |= decision << i;
                 i = following;
-                context = context_of_it;
+                number = number_of_it;
+                if (!kRaw) state = opaque(context(number));
             }
-            words_.visited[at] = visited | ones;
+            visit(place.index) = {visited | ones, refined};
         });
     }
 
     // D.3.4. It completes the bit-plane.
     DEVICE_MEMBER void clean_up(MqLaneDecoder &mq) {
         const int plane = this->plane();
-        for_each_word([&](Place &place) {
-            const uint32_t at = place.index * static_cast<uint32_t>(stride_), visited = words_.visited[at],
-                           refined = words_.refined[at], members = valid(place) & ~(place.own.own | visited);
+        for_each_word<true>([&](Place &place) {
+            const uint32_t visited = place.visit.visited, refined = place.visit.refined;
+            const uint32_t members = valid(place) & ~(place.own.own | visited);
             if (members) find_significant<true>(mq, place, members, 0);
             bits(place.index, plane) = (place.own.own & ~refined) | (visited & refined);
         });
@@ -416,7 +423,7 @@ class MqLane {
         for (int x = 0; x < columns_; x++, index++) {
             uint32_t word[32];  // by bits, then by samples
             const uint32_t at = index * static_cast<uint32_t>(stride_), significant = words_.significant[at];
-            const uint32_t ones = words_.visited[at] & significant;  // of a bit-plane without a clean-up pass
+            const uint32_t ones = visit(index).visited & significant;  // of a bit-plane without a clean-up pass
             // The significance propagation alone knows of its own samples only.
             const uint32_t known = kind == kSignificancePropagation ? ones : significant;
             CUDAENC_UNROLL
@@ -462,8 +469,9 @@ class MqLane {
     const uint32_t zero_codings_;  // where those of the sub-band begin
     MqState *const contexts_;
     const MqLaneWords words_;
+    MqVisit *const visits_;
     uint32_t *const planes_;
-    const uint32_t lanes_;         // that have planes side by side
+    const uint32_t lanes_;         // that have theirs side by side
     const int stride_;             // of words_
     const int columns_, stripes_;  // of words
     int passes_ = 0;               // that were decoded
@@ -488,12 +496,13 @@ struct WarpBlocks {
     }
 };
 
-// kRoom: words of all lanes, in rows of `stride`.
-template <uint32_t kRoom>
+// kLanes: the most of a warp. kRoom: words of all lanes, in rows of `stride`.
+template <int kLanes, uint32_t kRoom>
 DEVICE void decode_blocks(const MqDecodeInput &p, int stride) {
     SHARED(uint32_t, tables_words, kMqDecodeTableWords);
-    SHARED(MqState, contexts, kContexts * 32);
-    SHARED(uint32_t, words, kMqDecodeArrays *kRoom);
+    SHARED(MqState, contexts, kContexts * kLanes);
+    SHARED(uint32_t, significant, kRoom);
+    SHARED(uint32_t, negative, kRoom);
     const uint32_t lane = static_cast<uint32_t>(thread_x());
     const WarpBlocks blocks(*p.coded.lanes, static_cast<uint32_t>(block_x()));
     if (!blocks.lanes) return;
@@ -503,21 +512,19 @@ DEVICE void decode_blocks(const MqDecodeInput &p, int stride) {
     if (lane >= blocks.lanes) return;
     const MqTables tables{opaque_shared<const MqState>(&tables_words[0]),
                           opaque_shared<const uint8_t>(reinterpret_cast<const uint8_t *>(&tables_words[kMqRows]))};
-    const auto array = [&](uint32_t i) { return opaque_shared<uint32_t>(&words[i * kRoom + lane]); };
-    MqLane block(p, p.coded.blocks[blocks.first + lane], tables, opaque_shared<MqState>(&contexts[lane]),
-                 {array(0), array(1), array(2), array(3)}, stride,
-                 p.planes + blocks.first * mq_planes_words(p.most_words, p.most_planes) + lane, blocks.lanes);
+    MqLane<kLanes> block(p, p.coded.blocks[blocks.first + lane], tables, opaque_shared<MqState>(&contexts[lane]),
+                         {opaque_shared<uint32_t>(&significant[lane]), opaque_shared<uint32_t>(&negative[lane])},
+                         stride, p.visits + blocks.first * static_cast<uint64_t>(p.most_words) + lane,
+                         p.planes + blocks.first * mq_planes_words(p.most_words, p.most_planes) + lane, blocks.lanes);
     if (!block.run()) atomic_add(p.coded.damaged, 1u);
 }
 
-KERNEL(kMqDecodeThreads, j2k_t1_mq_decode, MqDecodeParams)
-{
-    decode_blocks<kMqDecodeRoom>(p, mq_decode_lanes(kMqDecodeWords));
+KERNEL_BLOCKS(kMqDecodeThreads, 16, j2k_t1_mq_decode, MqDecodeParams) {
+    decode_blocks<32, kMqDecodeRoom>(p, mq_decode_lanes(kMqDecodeWords));
 }
 
-KERNEL(kMqDecodeThreads, j2k_t1_mq_decode_large, MqDecodeLargeParams)
-{
-    decode_blocks<kMqDecodeLargeRoom>(p, mq_decode_lanes(p.most_words));
+KERNEL_BLOCKS(kMqDecodeThreads, 12, j2k_t1_mq_decode_large, MqDecodeLargeParams) {
+    decode_blocks<16, kMqDecodeLargeRoom>(p, mq_decode_lanes(p.most_words));
 }
 
 }  // namespace cudaenc::j2k

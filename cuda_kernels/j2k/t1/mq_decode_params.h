@@ -10,11 +10,10 @@ namespace cudaenc::j2k {
 // MQ decoding: a lane a block. Samples go by words: bit 4 x + y is row y of column x, 4 rows and 8 columns, in the
 // order of the scan (T.800 Figure D.1). Grid: warps enough for the picture's LaneShares, of kMqDecodeThreads.
 constexpr int kMqDecodeThreads = 32;
-// Up to 32x32 samples, and larger ones up to 4x1024: words of a block, and of all of a warp, of which there are
-// kMqDecodeArrays in shared memory.
+// Up to 32x32 samples, and larger ones up to 4x1024: words of a block, and of all of a warp, whose significance and
+// whose signs are in shared memory.
 constexpr uint32_t kMqDecodeWords = 32, kMqDecodeMostWords = 256;
 constexpr uint32_t kMqDecodeRoom = 1024, kMqDecodeLargeRoom = 2048;
-constexpr int kMqDecodeArrays = 4;
 // Lanes of a warp that can take a block of so many words.
 CUDAENC_HD constexpr int mq_decode_lanes(uint32_t words) {
     return words <= kMqDecodeWords ? 32 : words <= kMqDecodeLargeRoom / 16 ? 16 : 8;
@@ -27,10 +26,17 @@ struct MqDecodeTables {
     uint8_t codings[kCodings];
 };
 constexpr uint32_t kMqDecodeTableWords = sizeof(MqDecodeTables) / 4;
+// Of a word: what the significance propagation has visited, and of samples that the magnitude refinement has, their
+// bits; which those are.
+struct alignas(8) MqVisit {
+    uint32_t visited, refined;
+};
 struct MqDecodeInput {
     CodedBlocks coded;
     const MqDecodeTables *tables;
-    uint32_t *planes;  // [block][most_planes][most_words], those of a warp's lanes side by side
+    // Those of a warp's lanes lie side by side.
+    MqVisit *visits;   // [block][most_words]
+    uint32_t *planes;  // [block][most_planes][most_words]
     uint32_t most_words;
     int32_t most_planes;  // of a block; others count as damaged
 };

@@ -129,10 +129,10 @@ std::array<uint32_t, 2> BlockLists::write(ThreadPool &pool, std::span<const uint
     listed_.resize(decoded.blocks.size());
     pool.for_each(tiles_.size(), [&](size_t tile) { list_tile(codestream, decoded, tile, segments); });
     if (bytes) join_segments(pool, bytes, segments);
-    std::array<uint32_t, 2 * kWorkClasses> begins{};
+    std::array<uint32_t, 2 * kDecodeClasses> begins{};
     for (const Listed &block : listed_) begins[block.order]++;
     std::exclusive_scan(begins.begin(), begins.end(), begins.begin(), uint32_t{0});
-    const uint32_t mq_blocks = begins[kWorkClasses], all = static_cast<uint32_t>(listed_.size());
+    const uint32_t mq_blocks = begins[kDecodeClasses], all = static_cast<uint32_t>(listed_.size());
     for (size_t i = 0; i < listed_.size(); i++) {
         const Listed &listed = listed_[i];
         DecoderBlock &to = blocks[begins[listed.order]++];
@@ -154,10 +154,10 @@ void BlockLists::list_tile(std::span<const uint8_t> codestream, const DecodedBlo
         const DecodedBlocks::Block &block = decoded.blocks[i];
         const BlockPieces &pieces = t.packets.blocks[block.index];
         const uint32_t first = next;
-        uint32_t bytes = 0;
+        uint64_t work = 0;
         for (uint32_t k = pieces.first; k != kNoPiece; k = t.packets.pieces[k].next) {
             const SegmentPiece &piece = t.packets.pieces[k];
-            bytes += piece.bytes;
+            work += decode_work(piece.bytes, piece.passes);
             if (piece.begins_segment || next == first)
                 segments[next++] = {static_cast<uint32_t>(decoded.in_place ? piece.at : t.bytes), piece.bytes,
                                     piece.passes};
@@ -170,7 +170,7 @@ void BlockLists::list_tile(std::span<const uint8_t> codestream, const DecodedBlo
         const uint32_t list = is_ht_block(pieces, block.coded.style);
         listed_[i] = {.first_segment = first,
                       .segments = static_cast<uint16_t>(next - first),
-                      .order = static_cast<uint16_t>(list * kWorkClasses + work_class(bytes)),
+                      .order = static_cast<uint16_t>(list * kDecodeClasses + decode_class(work)),
                       .planes = static_cast<int16_t>(block.coded.planes - pieces.zero_planes)};
     }
     t.segments = next - static_cast<uint32_t>(first_segment_[tile]);

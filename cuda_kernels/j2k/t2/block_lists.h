@@ -54,7 +54,7 @@ class BlockLists {
     struct Listed {
         uint32_t first_segment;
         uint16_t segments;
-        uint16_t order;  // by list and work_class()
+        uint16_t order;  // by list and decode_class()
         int16_t planes;
     };
     struct Copy {
