@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The kernels of the block decoders against the decoders of the CPU: coefficients and damage, of blocks in all styles,
 // cut and damaged ones.
+#include <bit>
 #include <cmath>
+#include <numeric>
+#include <optional>
 
 #include "../../cuda_kernels/j2k/t1/block_decoder.h"
 #include "../../cuda_kernels/j2k/t1/ht_decode_params.h"
@@ -70,8 +73,25 @@ class Batch {
         }
     }
 
-    // Decodes on the device, and compares. pictures: see DecoderLimits.
-    void check(const std::shared_ptr<Device> &device, bool ht, const char *what, int pictures = 1, int share = -1) {
+    // A warp takes 1 << share of all blocks.
+    LaneShares all_by(int share) const {
+        LaneShares shares{};
+        shares.blocks[share] = static_cast<uint32_t>(blocks_.size());
+        return shares;
+    }
+    // Few of them by fewer lanes than there can be, so that there are warps enough.
+    LaneShares random_shares(Random &random) const {
+        const int most = std::bit_width(static_cast<unsigned>(mq_decode_lanes(limits_.words))) - 1;
+        LaneShares shares{};
+        uint32_t left = static_cast<uint32_t>(blocks_.size());
+        for (int i = 0; i < most; i++) left -= shares.blocks[i] = random.below(std::min(left, 16u) + 1);
+        shares.blocks[most] = left;
+        return shares;
+    }
+
+    // Decodes on the device, and compares. pictures: see DecoderLimits. shares: instead of the decoder's.
+    void check(const std::shared_ptr<Device> &device, bool ht, const char *what, int pictures = 1,
+               std::optional<LaneShares> shares = {}) {
         std::vector<uint32_t> expected;
         uint32_t expected_damage;
         expect(ht ? decode_ht_block : decode_mq_block, expected, expected_damage);
@@ -91,12 +111,9 @@ class Batch {
         const Guarded<uint32_t> coefficients(device, samples_);
         const MqBlockDecoder mq(device, limits);
         const HtBlockDecoder ht_decoder(device, limits);
-        LaneShares shares = mq.share_lanes(ordered, segments_);
-        if (share >= 0) {
-            shares = {};
-            shares.blocks[share] = count;
-        }
-        const Guarded<LaneShares> lanes(device, std::vector<LaneShares>{shares});
+        const LaneShares chosen = shares ? *shares : mq.share_lanes(ordered, segments_);
+        EXPECT_EQ(std::accumulate(std::begin(chosen.blocks), std::end(chosen.blocks), 0u), count);
+        const Guarded<LaneShares> lanes(device, std::vector<LaneShares>{chosen});
         bench(
             what, device, static_cast<double>(samples_), "samples",
             [&] {
@@ -162,7 +179,36 @@ START_TEST(mq_blocks) {
                 }
             }
         batch.check(device, false, small ? "styles, up to 32x32" : "styles");
+        batch.check(device, false, "styles, any lanes", 1, batch.random_shares(random));
     }
+}
+END_TEST
+
+// Long blocks have warps of few lanes; where many pictures are in flight, whole warps but for the longest ones.
+START_TEST(lane_shares) {
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    const int multiprocessors = device->multiprocessors();
+    std::vector<DecoderSegment> segments;
+    std::vector<DecoderBlock> blocks(static_cast<size_t>(multiprocessors) * 200);
+    for (size_t i = 0; i < blocks.size(); i++) {
+        const uint32_t bytes = i < 4 ? 1500 : i < 100 ? 400 : 40;
+        segments.push_back({0, bytes, bytes / 60 + 1});
+        blocks[i].first_segment = static_cast<uint32_t>(i);
+        blocks[i].segments = 1;
+    }
+    const auto share = [&](int pictures, std::span<const DecoderBlock> of) {
+        const DecoderLimits limits{.blocks = static_cast<uint32_t>(blocks.size()),
+                                   .words = 32,
+                                   .quads = 256,
+                                   .planes = 1,
+                                   .pictures = pictures};
+        return MqBlockDecoder(device, limits).share_lanes(of, segments);
+    };
+    const LaneShares alone = share(1, blocks), many = share(1000, blocks), none = share(1, {});
+    EXPECT(alone.blocks[0] > 0 && alone.blocks[kLaneShares - 1] > blocks.size() / 2, "%u and %u blocks",
+           alone.blocks[0], alone.blocks[kLaneShares - 1]);
+    EXPECT_EQ(many.blocks[kLaneShares - 1], blocks.size());
+    for (const uint32_t count : none.blocks) EXPECT_EQ(count, 0u);
 }
 END_TEST
 
@@ -374,7 +420,7 @@ START_TEST(long_blocks) {
     Batch batch;
     add_photograph(batch, random, false, benched_on_gpu(device) ? size_t{512} * 1024 : size_t{2} * 1024, 32, 350, 350);
     for (int share = 0; share < kLaneShares; share++)
-        batch.check(device, false, format_string("MQ, long, a warp %d", 1 << share).c_str(), 1, share);
+        batch.check(device, false, format_string("MQ, long, a warp %d", 1 << share).c_str(), 1, batch.all_by(share));
 }
 END_TEST
 
@@ -397,7 +443,8 @@ START_TEST(photographs) {
                 batch.check(device, ht, (what + ", 16 pictures").c_str(), 16);
                 for (const int share : {3, 4, 5})
                     if (size == 32)
-                        batch.check(device, ht, (what + format_string(", %d lanes", 1 << share)).c_str(), 1, share);
+                        batch.check(device, ht, (what + format_string(", %d lanes", 1 << share)).c_str(), 1,
+                                    batch.all_by(share));
             }
 }
 END_TEST
@@ -411,6 +458,7 @@ int main(int argc, char **argv) {
     TCase *mq = add_case(suite, "mq");
     tcase_add_loop_test(mq, mq_blocks, 0, devices);
     tcase_add_loop_test(mq, mq_passes, 0, devices);
+    tcase_add_loop_test(mq, lane_shares, 0, devices);
     tcase_add_loop_test(mq, damaged_mq_blocks, 0, devices);
     TCase *ht = add_case(suite, "ht");
     tcase_add_loop_test(ht, ht_blocks, 0, 2 * devices);
