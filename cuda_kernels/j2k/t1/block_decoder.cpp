@@ -84,25 +84,31 @@ MqBlockDecoder::MqBlockDecoder(std::shared_ptr<Device> device, const DecoderLimi
 
 LaneShares MqBlockDecoder::share_lanes(std::span<const DecoderBlock> blocks,
                                        std::span<const DecoderSegment> segments) const {
-    constexpr size_t kSamples = 512;
-    const size_t step = std::max<size_t>(blocks.size() / kSamples, 1);
+    // Blocks that lie side by side are alike: few of the longest ones, many of the others. The first one has the most
+    // work.
+    struct Run {
+        double work, blocks;
+    };
+    std::vector<Run> runs;
+    for (size_t i = 0; i < blocks.size();) {
+        const size_t count = std::min(std::max<size_t>(i / 16, 8), blocks.size() - i);
+        runs.push_back({static_cast<double>(work_of(blocks[i], segments)), static_cast<double>(count)});
+        i += count;
+    }
     const int most = std::bit_width(static_cast<unsigned>(most_lanes_)) - 1;
-    std::vector<double> work;
-    for (size_t i = 0; i < blocks.size(); i += step) work.push_back(static_cast<double>(work_of(blocks[i], segments)));
     const double multiprocessors = device_->multiprocessors(), part = multiprocessors / limits_.pictures;
-    for (double cycles = work.empty() ? 0 : work[0] * kLaneCosts[0].latency;; cycles *= 1.1) {
+    for (double cycles = runs.empty() ? 0 : runs[0].work * kLaneCosts[0].latency;; cycles *= 1.1) {
         // As many lanes as let a block end in time.
         LaneShares shares{};
         double issued = 0, resident = 0, warps = 0;
         int share = 0;
-        for (size_t i = 0; i < work.size(); i++) {
-            while (share < most && work[i] * kLaneCosts[share + 1].latency <= cycles) share++;
-            const size_t count = std::min(step, blocks.size() - i * step);
-            shares.blocks[share] += static_cast<uint32_t>(count);
-            const double of_share = static_cast<double>(count) / (1 << share);
+        for (const Run &run : runs) {
+            while (share < most && run.work * kLaneCosts[share + 1].latency <= cycles) share++;
+            const double of_share = run.blocks / (1 << share);
+            shares.blocks[share] += static_cast<uint32_t>(run.blocks);
             warps += of_share;
-            resident += of_share * work[i] * kLaneCosts[share].latency;
-            issued += of_share * work[i] * kLaneCosts[share].issue;
+            resident += of_share * run.work * kLaneCosts[share].latency;
+            issued += of_share * run.work * kLaneCosts[share].issue;
         }
         const bool fits = warps <= multiprocessors * kMostWarps && resident <= part * kResidentWarps * cycles &&
                           issued <= part * kIssued * cycles;
