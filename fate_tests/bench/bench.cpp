@@ -263,7 +263,7 @@ class Bench {
         }
         for (Case c : cases) {
             if (c.is_j2k())
-                c.style = o_.style;
+                c.style = o_.style, c.tile = o_.tile;
             else
                 c.trellis = o_.trellis, c.restart = o_.restart;
             if (o_.sizes.empty()) good &= measure_size(pictures, c);
@@ -351,7 +351,7 @@ class Bench {
             }
             {
                 json_.open('{');
-                measure_decoding(c.codec, nullptr, o_.device, streams[0],
+                measure_decoding(c.codec, {}, nullptr, o_.device, streams[0],
                                  {.single_frames = 1, .runs = 1, .run_seconds = 0, .depths = {}, .sessions = {}}, {2},
                                  {2}, {.nvjpeg = "no", .turbojpeg = "", .nvjpeg2k = "no", .only = ""}, json_);
                 json_.close('}');
@@ -404,9 +404,13 @@ class Bench {
             json_.put("height", c.format.height);
             json_.put("quality", quality);
             json_.put("restart", c.restart);
+            json_.put("style", style_text(c.style));
+            json_.put("tile", c.tile);
+            json_.put("lowres", o_.lowres);
+            json_.put("region", o_.region);
             measure_decoding(
-                c.codec, config.device_frames ? device_ : nullptr, o_.device, code(config, frames), o_.effort,
-                depths_of(c), sessions_of(c),
+                c.codec, {.lowres = o_.lowres, .region = o_.region}, config.device_frames ? device_ : nullptr,
+                o_.device, code(config, frames), o_.effort, depths_of(c), sessions_of(c),
                 {.nvjpeg = o_.nvjpeg, .turbojpeg = o_.turbojpeg, .nvjpeg2k = o_.nvjpeg2k, .only = o_.peers}, json_);
             json_.close('}');
         }

@@ -63,7 +63,7 @@ std::string Case::text() const {
     if (profile) return picture + "digital cinema, 24 frames/s, 250 Mbit/s";
     if (is_j2k())
         return picture + format_string("%s, blocks %dx%d", lossless ? "5/3 lossless" : "9/7", cblk, cblk) +
-               (style ? ", " + style_text(style) : "");
+               (tile ? format_string(", tiles %dx%d", tile, tile) : "") + (style ? ", " + style_text(style) : "");
     return picture +
            (huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL ? "JPEG, optimal Huffman tables"
                                                      : "JPEG, Annex K's Huffman tables") +
@@ -128,6 +128,7 @@ CudaencConfig make_config(const Case &c, const char *device) {
     config.j2k.pred = c.lossless ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
     if (c.is_j2k()) config.j2k.cblk_width = config.j2k.cblk_height = c.cblk;
     config.j2k.cblk_style = c.style;
+    config.j2k.tile_width = config.j2k.tile_height = c.tile;
     config.j2k.quality = 90;
     return config;
 }

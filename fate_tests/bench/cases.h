@@ -21,6 +21,7 @@ struct Case {
     int style = 0;          // JPEG 2000: cblk_style
     int trellis = 0;        // JPEG
     int restart = 0;        // JPEG: restart_interval
+    int tile = 0;           // JPEG 2000: side of tiles; 0: there is one
     int profile = 0;        // JPEG 2000: CudaencJ2kProfile
 
     double pixels() const { return static_cast<double>(format.width) * format.height; }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "../../common/error.h"
+#include "../../common/j2k/decoder_params.h"
 #include "../../common/planes.h"
 #include "nvjpeg_library.h"
 #include "peer_nvjpeg2k.h"
@@ -48,13 +49,15 @@ class Planes {
 
 class DecoderSession {
   public:
-    DecoderSession(CudaencCodec codec, const std::shared_ptr<Device> &device, const std::string &spec,
-                   const CodedPictures &pictures, int depth, bool stage_times = false)
+    DecoderSession(CudaencCodec codec, const DecodedPart &part, const std::shared_ptr<Device> &device,
+                   const std::string &spec, const CodedPictures &pictures, int depth, bool stage_times = false)
         : pictures_(pictures) {
         CudaencDecoderConfig config;
         cudaenc_decoder_defaults(&config, codec);
         config.device = spec.c_str();
         config.stage_times = stage_times;
+        config.lowres = part.lowres;
+        config.region = part.region.c_str();
         config.device_frames = device != nullptr;
         config.async_depth = depth;
         config.log = [](void *, CudaencLogLevel level, const char *line) {
@@ -341,8 +344,8 @@ void measure_turbojpeg_decoding(const std::string &library, const CudaencFormat 
 #endif
 
 // By a worker, and by some.
-void measure_nvjpeg2k_decoding(const std::string &library, const CudaencFormat &format, const CodedPictures &pictures,
-                               const Effort &effort, Json &json) try {
+void measure_nvjpeg2k_decoding(const std::string &library, const DecodedPart &part, const CudaencFormat &format,
+                               const CodedPictures &pictures, const Effort &effort, Json &json) try {
     struct Worker {
         Worker(const std::string &library, const CudaencFormat &format)
             : decoder(library), planes(open_cuda_device("cuda:0", nullptr), format) {}
@@ -351,6 +354,7 @@ void measure_nvjpeg2k_decoding(const std::string &library, const CudaencFormat &
         size_t next = 0;
     };
     const bool wide = format.component[0].depth > 8;
+    const j2k::Region region = j2k::parse_region(part.region.c_str());
     for (const int threads : {1, 4, 16}) {
         std::vector<std::unique_ptr<Worker>> workers;
         for (int i = 0; i < threads; i++) workers.push_back(std::make_unique<Worker>(library, format));
@@ -359,7 +363,7 @@ void measure_nvjpeg2k_decoding(const std::string &library, const CudaencFormat &
             const auto start = Clock::now();
             for (int done = 0; done < count; done++)
                 w.decoder.decode(pictures[w.next++ % pictures.size()], w.planes.data, w.planes.stride,
-                                 format.components, wide);
+                                 format.components, wide, part.lowres, region);
             return seconds_since(start);
         };
         report("nvjpeg2k", std::to_string(threads) + "x1", rate_of(threads, 2, effort, run), json);
@@ -369,10 +373,12 @@ void measure_nvjpeg2k_decoding(const std::string &library, const CudaencFormat &
 }
 
 // What the header of a picture says.
-CudaencFormat format_of(CudaencCodec codec, const std::vector<uint8_t> &picture) {
+CudaencFormat format_of(CudaencCodec codec, const DecodedPart &part, const std::vector<uint8_t> &picture) {
     CudaencDecoderConfig config;
     cudaenc_decoder_defaults(&config, codec);
     config.device = "cpu";
+    config.lowres = part.lowres;
+    config.region = part.region.c_str();
     CudaencDecoder *decoder;
     CudaencPictureInfo info{};
     int code = cudaenc_decoder_open(&decoder, &config);
@@ -386,9 +392,10 @@ CudaencFormat format_of(CudaencCodec codec, const std::vector<uint8_t> &picture)
 
 }  // namespace
 
-void measure_decoding(CudaencCodec codec, const std::shared_ptr<Device> &device, const std::string &spec,
-                      const CodedPictures &pictures, const Effort &effort, const std::vector<int> &depths,
-                      const std::vector<int> &sessions, const DecodingPeers &peers, Json &json) {
+void measure_decoding(CudaencCodec codec, const DecodedPart &part, const std::shared_ptr<Device> &device,
+                      const std::string &spec, const CodedPictures &pictures, const Effort &effort,
+                      const std::vector<int> &depths, const std::vector<int> &sessions, const DecodingPeers &peers,
+                      Json &json) {
     double bytes = 0;
     for (const auto &picture : pictures)
         bytes += static_cast<double>(picture.size()) / static_cast<double>(pictures.size());
@@ -398,7 +405,7 @@ void measure_decoding(CudaencCodec codec, const std::shared_ptr<Device> &device,
     const auto measure = [&](int workers, int depth) {
         std::vector<std::unique_ptr<DecoderSession>> all;
         for (int i = 0; i < workers; i++)
-            all.push_back(std::make_unique<DecoderSession>(codec, device, spec, pictures, depth));
+            all.push_back(std::make_unique<DecoderSession>(codec, part, device, spec, pictures, depth));
         report("cudaenc", std::to_string(workers) + "x" + std::to_string(depth),
                rate_of(workers, 2 * depth, effort,
                        [&](int i, int count) { return all[static_cast<size_t>(i)]->run(count); }),
@@ -407,14 +414,14 @@ void measure_decoding(CudaencCodec codec, const std::shared_ptr<Device> &device,
     measure(1, 1);
     for (const int depth : depths) measure(1, depth);
     for (const int workers : sessions) measure(workers, kSessionDepth);
-    [[maybe_unused]] const CudaencFormat format = format_of(codec, pictures[0]);
+    [[maybe_unused]] const CudaencFormat format = format_of(codec, part, pictures[0]);
     if (device) {
-        DecoderSession timed(codec, device, spec, pictures, 1, true);
+        DecoderSession timed(codec, part, device, spec, pictures, 1, true);
         timed.print_stages(std::max(effort.single_frames, 2));
     }
     if (codec == CUDAENC_CODEC_J2K) {
         if (device && has_nvjpeg2k() && peers.nvjpeg2k != "no" && peers.has("nvjpeg2k"))
-            measure_nvjpeg2k_decoding(peers.nvjpeg2k, format, pictures, effort, json);
+            measure_nvjpeg2k_decoding(peers.nvjpeg2k, part, format, pictures, effort, json);
         json.close(']');
         return;
     }

@@ -22,10 +22,18 @@ struct DecodingPeers {
     }
 };
 
+// What is decoded of JPEG 2000: see CudaencDecoderConfig.
+struct DecodedPart {
+    int lowres = 0;
+    std::string region;
+    bool is_whole() const { return !lowres && region.empty(); }
+};
+
 // Prints rates over the pictures, which are of one size, and puts them into the open object of json. device: nullptr:
 // planes are in host memory. spec: of the decoder's option `device`.
-void measure_decoding(CudaencCodec codec, const std::shared_ptr<Device> &device, const std::string &spec,
-                      const CodedPictures &pictures, const Effort &effort, const std::vector<int> &depths,
-                      const std::vector<int> &sessions, const DecodingPeers &peers, Json &json);
+void measure_decoding(CudaencCodec codec, const DecodedPart &part, const std::shared_ptr<Device> &device,
+                      const std::string &spec, const CodedPictures &pictures, const Effort &effort,
+                      const std::vector<int> &depths, const std::vector<int> &sessions, const DecodingPeers &peers,
+                      Json &json);
 
 }  // namespace cudaenc::bench

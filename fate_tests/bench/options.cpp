@@ -30,6 +30,9 @@ constexpr const char *kHelp =
     "  -device D        auto (default), cuda, cuda:N, cpu, emu\n"
     "  -case A,B        cases, j2k, mjpeg, or all; -list names them\n"
     "  -style A+B       code-block styles of JPEG 2000\n"
+    "  -tile N          of JPEG 2000: side of tiles; 0: the picture is one\n"
+    "  -lowres N        of -decode, JPEG 2000: resolutions that are left out\n"
+    "  -region X,Y,WIDTH,HEIGHT  likewise: what is decoded\n"
     "  -trellis N       of JPEG, 0 or 1\n"
     "  -restart N       of JPEG: MCUs between restart markers\n"
     "  -small           of -papers: the sizes of a test\n"
@@ -158,7 +161,7 @@ bool take_value(Options &o, const std::string &name, const std::string &value) {
     const std::map<std::string, std::string *> texts = {
         {"-device", &o.device},       {"-case", &o.cases},  {"-yuv", &o.yuv},           {"-o", &o.output},
         {"-nvjpeg", &o.nvjpeg},       {"-save", &o.save},   {"-nvjpeg2k", &o.nvjpeg2k}, {"-openjpeg", &o.openjpeg},
-        {"-turbojpeg", &o.turbojpeg}, {"-peers", &o.peers}, {"-x264", &o.x264}};
+        {"-turbojpeg", &o.turbojpeg}, {"-peers", &o.peers}, {"-x264", &o.x264},         {"-region", &o.region}};
     struct Number {
         int *to;
         int least, most;
@@ -167,6 +170,8 @@ bool take_value(Options &o, const std::string &name, const std::string &value) {
                                                    {"-trellis", {&o.trellis, 0, 1}},
                                                    {"-restart", {&o.restart, 0, 65535}},
                                                    {"-gop", {&o.gop, 1, 1000000}},
+                                                   {"-tile", {&o.tile, 0, 1 << 20}},
+                                                   {"-lowres", {&o.lowres, 0, 32}},
                                                    {"-frames", {&o.frames, 1, 1000}},
                                                    {"-single", {&o.effort.single_frames, 1, 100000}},
                                                    {"-runs", {&o.effort.runs, 1, 1000}}};

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <nvjpeg2k.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -42,6 +43,12 @@ struct Library {
         find(stream_destroy, "nvjpeg2kStreamDestroy");
         find(stream_parse, "nvjpeg2kStreamParse");
         find(decode, "nvjpeg2kDecode");
+        find(decode_tile, "nvjpeg2kDecodeTile");
+        find(image_info, "nvjpeg2kStreamGetImageInfo");
+        find(resolutions, "nvjpeg2kStreamGetResolutionsInTile");
+        find(decode_params_create, "nvjpeg2kDecodeParamsCreate");
+        find(decode_params_destroy, "nvjpeg2kDecodeParamsDestroy");
+        find(set_area, "nvjpeg2kDecodeParamsSetDecodeArea");
     }
     Library(const Library &) = delete;  // and never unloaded, as libraries that run CUDA do not like to be
 
@@ -71,6 +78,12 @@ struct Library {
     decltype(&nvjpeg2kStreamDestroy) stream_destroy;
     decltype(&nvjpeg2kStreamParse) stream_parse;
     decltype(&nvjpeg2kDecode) decode;
+    decltype(&nvjpeg2kDecodeTile) decode_tile;
+    decltype(&nvjpeg2kStreamGetImageInfo) image_info;
+    decltype(&nvjpeg2kStreamGetResolutionsInTile) resolutions;
+    decltype(&nvjpeg2kDecodeParamsCreate) decode_params_create;
+    decltype(&nvjpeg2kDecodeParamsDestroy) decode_params_destroy;
+    decltype(&nvjpeg2kDecodeParamsSetDecodeArea) set_area;
 
   private:
     template <class F>
@@ -223,8 +236,10 @@ struct Nvjpeg2kDecoder::State {
         check(lib.create(&handle), "nvjpeg2kCreateSimple");
         check(lib.decode_state_create(handle, &state), "nvjpeg2kDecodeStateCreate");
         check(lib.stream_create(&parsed), "nvjpeg2kStreamCreate");
+        check(lib.decode_params_create(&params), "nvjpeg2kDecodeParamsCreate");
     }
     ~State() {
+        if (params) lib.decode_params_destroy(params);
         if (parsed) lib.stream_destroy(parsed);
         if (state) lib.decode_state_destroy(state);
         if (handle) lib.destroy(handle);
@@ -237,21 +252,55 @@ struct Nvjpeg2kDecoder::State {
     nvjpeg2kHandle_t handle = nullptr;
     nvjpeg2kDecodeState_t state = nullptr;
     nvjpeg2kStream_t parsed = nullptr;
+    nvjpeg2kDecodeParams_t params = nullptr;
+
+    cudaStream_t queue() const { return reinterpret_cast<cudaStream_t>(stream); }
+    // Tile by tile, as its areas are of a tile.
+    void decode_part(const nvjpeg2kImage_t &image, size_t bytes, int lowres, const j2k::Region &region) const {
+        nvjpeg2kImageInfo_t info;
+        check(lib.image_info(parsed, &info), "nvjpeg2kStreamGetImageInfo");
+        const uint32_t x0 = static_cast<uint32_t>(region.x), y0 = static_cast<uint32_t>(region.y),
+                       x1 = region.width ? x0 + static_cast<uint32_t>(region.width) : info.image_width,
+                       y1 = region.width ? y0 + static_cast<uint32_t>(region.height) : info.image_height;
+        for (uint32_t ty = y0 / info.tile_height; ty * info.tile_height < y1; ty++)
+            for (uint32_t tx = x0 / info.tile_width; tx * info.tile_width < x1; tx++) {
+                const uint32_t left = std::max(x0, tx * info.tile_width), top = std::max(y0, ty * info.tile_height),
+                               right = std::min(x1, (tx + 1) * info.tile_width),
+                               bottom = std::min(y1, (ty + 1) * info.tile_height), tile = ty * info.num_tiles_x + tx;
+                uint32_t resolutions = 0;
+                if (lowres) {
+                    check(lib.resolutions(parsed, tile, &resolutions), "nvjpeg2kStreamGetResolutionsInTile");
+                    resolutions -= static_cast<uint32_t>(lowres);
+                } else {
+                    check(lib.set_area(params, left, right, top, bottom), "nvjpeg2kDecodeParamsSetDecodeArea");
+                }
+                void *data[4] = {};
+                for (uint32_t i = 0; i < image.num_components; i++)
+                    data[i] = static_cast<uint8_t *>(image.pixel_data[i]) +
+                              ((top - y0) >> lowres) * image.pitch_in_bytes[i] + ((left - x0) >> lowres) * bytes;
+                nvjpeg2kImage_t part = image;
+                part.pixel_data = data;
+                check(lib.decode_tile(handle, state, parsed, params, tile, resolutions, &part, queue()),
+                      "nvjpeg2kDecodeTile");
+            }
+    }
 };
 
 Nvjpeg2kDecoder::Nvjpeg2kDecoder(const std::string &library) : state_(std::make_unique<State>(library_of(library))) {}
 Nvjpeg2kDecoder::~Nvjpeg2kDecoder() = default;
 
 void Nvjpeg2kDecoder::decode(const std::vector<uint8_t> &picture, uint8_t *const planes[], const ptrdiff_t strides[],
-                             int count, bool wide) {
+                             int count, bool wide, int lowres, const j2k::Region &region) {
     State &s = *state_;
     void *data[4] = {};
     size_t pitches[4] = {};
     for (int i = 0; i < count; i++) data[i] = planes[i], pitches[i] = static_cast<size_t>(strides[i]);
     nvjpeg2kImage_t image = {data, pitches, wide ? NVJPEG2K_UINT16 : NVJPEG2K_UINT8, static_cast<uint32_t>(count)};
     check(s.lib.stream_parse(s.handle, picture.data(), picture.size(), 0, 0, s.parsed), "nvjpeg2kStreamParse");
-    check(s.lib.decode(s.handle, s.state, s.parsed, &image, reinterpret_cast<cudaStream_t>(s.stream)),
-          "nvjpeg2kDecode");
+    if (lowres || region.width)
+        s.decode_part(image, wide ? 2 : 1, lowres, region);
+    else
+        check(s.lib.decode(s.handle, s.state, s.parsed, &image, s.queue()), "nvjpeg2kDecode");
     s.device->synchronize(s.stream);
 }
 
@@ -309,7 +358,8 @@ PeerResult measure_nvjpeg2k(const std::string &, const Case &, const Frames &, s
 struct Nvjpeg2kDecoder::State {};
 Nvjpeg2kDecoder::Nvjpeg2kDecoder(const std::string &) { refuse_header(); }
 Nvjpeg2kDecoder::~Nvjpeg2kDecoder() = default;
-void Nvjpeg2kDecoder::decode(const std::vector<uint8_t> &, uint8_t *const[], const ptrdiff_t[], int, bool) {}
+void Nvjpeg2kDecoder::decode(const std::vector<uint8_t> &, uint8_t *const[], const ptrdiff_t[], int, bool, int,
+                             const j2k::Region &) {}
 
 }  // namespace cudaenc::bench
 #endif

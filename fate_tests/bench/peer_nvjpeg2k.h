@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../../common/j2k/codestream/region.h"
 #include "cases.h"
 #include "peer.h"
 
@@ -24,9 +25,9 @@ class Nvjpeg2kDecoder {
   public:
     explicit Nvjpeg2kDecoder(const std::string &library);  // throws Error as measure_nvjpeg2k() does
     ~Nvjpeg2kDecoder();
-    // To planes in memory of cuda:0, of 8 bits, or 16 where it is `wide`.
+    // To planes in memory of cuda:0, of 8 bits, or 16 where it is `wide`. lowres, region: as of our decoder; not both.
     void decode(const std::vector<uint8_t> &picture, uint8_t *const planes[], const ptrdiff_t strides[], int count,
-                bool wide);
+                bool wide, int lowres, const j2k::Region &region);
 
   private:
     struct State;

@@ -299,6 +299,23 @@ def decode(results):
                            'hardware, best', 'libjpeg-turbo, all cores', 'times as fast as nvJPEG: single / many'], map(cells, rows))
 
 
+def decoding_j2k_rows(results):
+    return [row for suffix in ('', '-ht', '-region', '-lowres') for row in results.rows('decode_j2k', f'decode-j2k{suffix}.json')]
+
+
+def decode_j2k(results):
+    """JPEG 2000 decoding: nvJPEG2000 on one thread and at its best."""
+    def cells(row):
+        what = [row['case'], row['style']] + [f'{text} {row[key]}' for key, text in (('tile', 'tiles of'), ('region', 'region'), ('lowres', 'lowres')) if row[key]]
+        fastest = max((r for r in row['rates'] if r['decoder'] == 'cudaenc'), key=lambda r: r['fps']['median'])
+        alone, peer, best = decoding_rate(row, ['cudaenc'], alone=True), decoding_rate(row, ['nvjpeg2k'], alone=True), decoding_rate(row, ['nvjpeg2k'])
+        return [', '.join(filter(None, what)), f'{row["width"]}x{row["height"]}', f'{row["bytes"]:,.0f}', number(alone), spread(fastest['fps']), fastest['in_flight'],
+                *[number(rate) if rate else '–' for rate in (peer, best)], f'{times(alone / peer)} / {times(fastest["fps"]["median"] / best)}' if peer else '–']
+    rows = decoding_j2k_rows(results)
+    return rows and table(['case', 'size', 'bytes', 'pictures/s, single', 'many (least .. most)', 'in flight', 'nvJPEG2000: single', 'best',
+                           'times as fast: single / many'], map(cells, rows))
+
+
 def sweep_of_decoding(rows, what, name):
     """A line for each of `rows`; name(row) is its cell under `what`."""
     def cells(row):
@@ -447,6 +464,7 @@ TABLES = {
     'decode-qualities': decode_qualities,
     'decode-sizes': decode_sizes,
     'decode-ffmpeg': decode_ffmpeg,
+    'decode-j2k': decode_j2k,
     'memory': memory,
     'endurance': endurance,
     'cavlc': cavlc,

@@ -6,7 +6,7 @@
 #   rates   single frame and many, with nvJPEG2000, equal bytes and PSNR, for each picture
 #   mjpeg   mjpeg_cuda, single frame and many, with nvJPEG, bytes and PSNR; all pictures in one rotation
 #   decode  JPEG decoding, one picture and many, with nvJPEG and libjpeg-turbo; then in ffmpeg, with FFmpeg's decoder
-#   decode_j2k  JPEG 2000 decoding, one picture and many, with nvJPEG2000; with MQ and HT blocks
+#   decode_j2k  JPEG 2000 decoding, one picture and many, with nvJPEG2000: MQ and HT blocks, digital cinema, thumbnails, a region of tiles
 #   decode_sweep  the same of JPEG at qualities 50 to 98 and at sizes from 64x64 to 16384x16384
 #   bypass  the cases of rates without and with the arithmetic coding bypass; all pictures in one rotation, none shifted
 #   targets frames of a target size, those of bypass, by METHODS ("psp pcrd"), likewise; the pictures of bypass, after it
@@ -97,9 +97,13 @@ decode() {
     ROWS=$out/decode.jsonl DEVICE=$device "$scripts/decode_rate.sh" "$bin/ffmpeg" "${first[0]}"
 }
 decode_j2k() {
-    local cases=4k-lossless,4k-lossy,hd-lossless,hd-lossy,cinema2k
+    local cases=4k-lossless,4k-lossy,hd-lossless,hd-lossy,cinema2k,cinema4k
     bench -decode -rotation -case "$cases" -o "$out/decode-j2k.json" "${pictures[@]}"
     bench -decode -rotation -case 4k-lossless,4k-lossy -style ht -o "$out/decode-j2k-ht.json" "${pictures[@]}"
+    bench -decode -rotation -case 4k-lossless,4k-lossy -lowres 3 -o "$out/decode-j2k-lowres.json" "${pictures[@]}"
+    # Of a slide. Few pictures: they are large.
+    bench -decode -rotation -frames 4 -case 4k-lossy -size 8192x8192 -tile "${SLIDE_TILE:-1024}" -region "${SLIDE_REGION:-3000,3000,2048,2048}" \
+        -o "$out/decode-j2k-region.json" "${first[@]}"
 }
 decode_sweep() {
     bench -decode -rotation -case mjpeg-4k-420 -quality 50,70,80,90,95,98 -peers nvjpeg,hardware -depths 8 -sessions 4,8 \

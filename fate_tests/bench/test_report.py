@@ -121,6 +121,13 @@ def check_numbers(out, tables):
         check(cells[:2] == [str(row['quality']), f'{row["bytes"]:,.0f}'] and cells[5:] == ['–'] * 3, f'decode-qualities: {cells}')
         check(abs(float(cells[2]) / rates[0] - 1) < 0.006 and abs(float(cells[3]) / max(rates) - 1) < 0.006, f'decode-qualities: {cells}')
     check([cells[0] for cells in tables['decode-sizes']] == ['64x48'] * 3, f'decode-sizes: {tables["decode-sizes"]}')
+    rows = report.decoding_j2k_rows(report.Results(out))
+    check([row['tile'] for row in rows] == [0] * 8 + [32, 0, 0], f'decode-j2k: {len(rows)} rows')
+    for cells, row in zip(tables['decode-j2k'], rows, strict=True):
+        rates = [r['fps']['median'] for r in row['rates'] if r['decoder'] == 'cudaenc']
+        check(cells[0].split(',')[0] == row['case'] and cells[1:3] == ['64x48', f'{row["bytes"]:,.0f}'] and cells[6:] == ['–'] * 3, f'decode-j2k: {cells}')
+        check(abs(float(cells[3]) / rates[0] - 1) < 0.006 and abs(float(cells[4].split()[0]) / max(rates) - 1) < 0.006, f'decode-j2k: {cells}')
+        check(all((text in cells[0]) == bool(row[key]) for key, text in (('region', 'region 8,8,32,24'), ('tile', 'tiles of 32'), ('lowres', 'lowres 3'), ('style', 'ht'))), f'decode-j2k: {cells}')
     check(len(tables['endurance']) == 4, 'endurance: two cases of two sizes')
     for cells, row in zip(tables['cavlc'], rows_of(out, 'cavlc.json'), strict=True):
         check(cells[1] == str(row['qp']) and abs(float(cells[4]) - row['times_as_fast']) < 0.06, f'cavlc: {cells}')
@@ -232,6 +239,7 @@ def main():
         out = os.path.join(work, 'results')
         frames = {'SMALL_FRAMES': '10', 'LARGE_FRAMES': '10'}
         measure(programs, out, ['rates', 'bypass', 'targets', 'ht', 'ht_targets', 'mjpeg', 'decode', 'decode_sweep', 'formats', 'sweep', 'ht_sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
+        measure(programs, out, ['decode_j2k'], 'cpu', small + ' -depths 2', SLIDE_TILE='32', SLIDE_REGION='8,8,32,24')
         measure(programs, out, ['memory', 'tier1', 'cavlc'], 'emu', small + ' -depths 1', **frames)
         measure(programs, out, ['cibo'], 'emu', small + ' -depths 1 -case hd-lossy')
         measure(programs, out, ['h264_effort_0'], 'cpu', small + ' -threads 2 -depths 2 -quality 22,37')
