@@ -28,6 +28,7 @@ enum Stage { kUpload, kBlocks, kTransform, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "blocks", "transform", "download"};
 
 constexpr size_t kCopyBytes = 1 << 17;    // that a thread copies at a time
+constexpr size_t kUploadBytes = 1 << 21;  // that are copied, then uploaded, of a picture alone
 constexpr size_t kSharedBytes = 1 << 20;  // of a picture alone, whose copy is worth a thread beside the reader
 constexpr size_t kTableBytes = 1 << 16;   // of tables, which most pictures' are less than
 constexpr size_t kAlignment = 32;         // of what is uploaded
@@ -130,13 +131,16 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         read_headers_of(s);
         if (s.tables->decoded.in_place && s.codestream.size() >= kSharedBytes) {
             post_read(s, false);
-            copy_codestream(s);
-            upload(s, s.bytes, s.codestream.size());
+            for (size_t at = 0; at < s.codestream.size(); at += kUploadBytes) {
+                const size_t size = std::min(kUploadBytes, s.codestream.size() - at);
+                copy_codestream(s, at, size);
+                upload(s, s.bytes, at, size);
+            }
             s.bytes_are_queued = true;
             wait_for_read(s);
             if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
         } else {
-            copy_codestream(s);
+            copy_codestream(s, 0, s.codestream.size());
             read_blocks(s);
         }
         queue_work(s);
@@ -230,12 +234,11 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     }
 
     // Where its bytes are uploaded from, unless those of the segments are joined there.
-    void copy_codestream(Slot &s) {
+    void copy_codestream(Slot &s, size_t first, size_t size) {
         if (!s.tables->decoded.in_place) return;
-        const size_t size = s.codestream.size();
         pool_.for_each((size + kCopyBytes - 1) / kCopyBytes, [&](size_t i) {
-            const size_t at = i * kCopyBytes;
-            std::memcpy(s.bytes.host->data() + at, s.codestream.data() + at, std::min(kCopyBytes, size - at));
+            const size_t at = first + i * kCopyBytes;
+            std::memcpy(s.bytes.host->data() + at, s.codestream.data() + at, std::min(kCopyBytes, first + size - at));
         });
     }
 
@@ -251,7 +254,7 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         try {
             if (s.reads_headers) {
                 read_headers_of(s);
-                copy_codestream(s);
+                copy_codestream(s, 0, s.codestream.size());
             }
             read_blocks(s);
         } catch (...) {
@@ -426,8 +429,9 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     Uploaded upload_all(Slot &s) {
         put_channels(s);
         put_counters(s);
-        if (!s.bytes_are_queued) upload(s, s.bytes, s.tables->decoded.in_place ? s.codestream.size() : s.lists.bytes());
-        upload(s, s.staged_tables, s.places.end);
+        if (!s.bytes_are_queued)
+            upload(s, s.bytes, 0, s.tables->decoded.in_place ? s.codestream.size() : s.lists.bytes());
+        upload(s, s.staged_tables, 0, s.places.end);
         upload_work(s);
         uint8_t *const tables = s.staged_tables.device.data();
         auto *const counters = reinterpret_cast<Counters *>(tables + s.places.counters);
@@ -444,8 +448,8 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         return uploaded;
     }
 
-    void upload(Slot &s, const StagedBytes &staged, size_t bytes) const {
-        if (bytes) device_->upload(s.stream, staged.device.data(), staged.host->data(), bytes);
+    void upload(Slot &s, const StagedBytes &staged, size_t at, size_t bytes) const {
+        if (bytes) device_->upload(s.stream, staged.device.data() + at, staged.host->data() + at, bytes);
     }
 
     // The plan's, where the slot has another's. The tables hold it in host memory.

@@ -167,6 +167,25 @@ START_TEST(pictures_in_flight) {
 }
 END_TEST
 
+// Whose bytes are uploaded part by part while their packets are read, where they are alone.
+START_TEST(large_pictures) {
+    Random random(21);
+    Log log;
+    CudaencConfig config = make_config(make_format(1100, 1000, 1, 16, true, CUDAENC_COLOR_GRAY), "cpu", &log);
+    config.j2k.pred = CUDAENC_J2K_DWT53;
+    config.j2k.cblk_style = CUDAENC_J2K_HT;
+    Picture picture = make_picture(random, config.format);
+    fill(random, picture, Content::noise);
+    std::vector<Bytes> packets(3, encode(config, picture.frame()));
+    EXPECT(packets[0].size() > 2 << 20, "%zu bytes", packets[0].size());
+    packets[1].resize(packets[1].size() / 2);
+    for (const int depth : {1, 2}) {
+        const std::array<int, 3> counts = compare(packets, device_specs[static_cast<size_t>(_i)], 0, depth);
+        EXPECT(counts[0] == 2 && counts[1] == 1, "%d whole, %d damaged", counts[0], counts[1]);
+    }
+}
+END_TEST
+
 // Also of pictures that are smaller than the region.
 START_TEST(regions_and_layers) {
     const std::string &spec = device_specs[static_cast<size_t>(_i)];
@@ -349,6 +368,7 @@ int main(int argc, char **argv) {
     TCase *pictures = add_case(suite, "pictures");
     const int devices = static_cast<int>(device_specs.size());
     tcase_add_loop_test(pictures, pictures_in_flight, 0, devices);
+    tcase_add_loop_test(pictures, large_pictures, 0, std::min(devices, 1));
     tcase_add_loop_test(pictures, regions_and_layers, 0, devices);
     tcase_add_loop_test(pictures, channels_of_many_components, 0, devices);
     tcase_add_loop_test(pictures, damage_is_said_alike, 0, devices);
