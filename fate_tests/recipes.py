@@ -109,7 +109,7 @@ def run_page():
 
 
 def check_printed(printed):
-    for line in ("lossless", "gray10: lossless", "yuva12: lossless", "xyz12: lossless", "yuv444: lossless", "the same",
+    for line in ("lossless", "gray10: lossless", "yuva12: lossless", "xyz12: lossless", "yuv444: lossless", "the same", "no file is broken", "HTJ2K: lossless",
                  "5 files in 5 groups of one size and format, 0 failed", "no picture is broken"):
         expect(line in printed.splitlines(), f"nothing printed '{line}'")
     expect(len(re.findall(r"^\| in \| \d+ \| [\d.]+ \| [\d.]+ \| 0\.\d+ \| [\d.]* \|$", printed, re.M)) == 5, "the ladder's rows")
@@ -283,6 +283,17 @@ def check_video():
            == "jpeg2000,24", "camera.mxf")
 
 
+def check_decoding():
+    said = run("ffprobe -v error -select_streams v:0 -count_packets -show_entries stream=codec_name,width,height,nb_read_packets -of csv=p=0 proxy.mp4").stdout
+    expect(said.strip().strip(",") == "h264,999,540,2", f"proxy.mp4: {said}")
+    rgb = "-pix_fmt rgb24 -f rawvideo -"
+    crop = run(f'cmp <(ffmpeg -v error -i detail.png {rgb}) <(ffmpeg -v error -i scans/a.png -vf crop=96:48:64:32 {rgb})')
+    expect(crop.returncode == 0, f"detail.png: {crop.stdout}{crop.stderr}")
+    block = next(b for b in re.findall(r"^```sh\n(.*?)^```$", (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8"), re.M | re.S) if "archive.log" in b)
+    broken = run("mv jp2 whole; mkdir jp2; cp whole/a.jp2 jp2; head -c -800 whole/b.jp2 >jp2/b.jp2\n" + block + "rm -r jp2; mv whole jp2")
+    expect(re.fullmatch(r"jp2/b.jp2: .*j2k_cuda.*JPEG 2000.*\n", broken.stdout), f"a broken file: {broken.stdout}{broken.stderr}")
+
+
 def check_imf():
     for folder, profile in ("lossless", "imf2k_r"), ("lossy", "imf2k"), ("ht_lossless", "imf_ht_r"), ("ht_lossy", "imf_ht"):
         files = sorted((WORK / "imf" / folder).iterdir())
@@ -408,6 +419,7 @@ check_existing()
 check_metadata()
 check_odd_sources()
 check_video()
+check_decoding()
 check_imf()
 check_htj2k()
 check_dicom()
