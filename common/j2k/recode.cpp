@@ -94,6 +94,10 @@ class Recoder {
 
     Recoded recode() {
         tiles_.resize(static_cast<size_t>(d_.tiles()));
+        readers_.emplace_back(codestream_, d_, g_);
+        for (int layers = d_.layers - 1; layers > 0; layers--)
+            readers_.emplace_back(codestream_, d_, g_,
+                                  WantedPackets{.lowres = 0, .layers = static_cast<uint32_t>(layers)});
         pool_.for_each(tiles_.size(), [&](size_t tile) { read_tile(static_cast<uint32_t>(tile)); });
         for (const TilePackets &tile : tiles_)
             if (!tile.damage.empty()) throw Error(CUDAENC_ERR_INVALID, tile.damage);
@@ -116,10 +120,10 @@ class Recoder {
   private:
     // The packets of a tile, and the last layer that adds to each of its blocks.
     void read_tile(uint32_t tile) {
-        TilePackets &packets = tiles_[tile] = read_packets(codestream_, d_, g_, tile);
+        TilePackets &packets = tiles_[tile], some;
+        readers_[0].read(tile, packets);
         for (int layers = d_.layers - 1; layers > 0; layers--) {
-            const TilePackets some =
-                read_packets(codestream_, d_, g_, tile, {.lowres = 0, .layers = static_cast<uint32_t>(layers)});
+            readers_[static_cast<size_t>(d_.layers - layers)].read(tile, some);
             for (size_t i = 0; i < packets.blocks.size(); i++) {
                 uint32_t &last = layers_[packets.first_block + i];
                 if (!last && some.blocks[i].passes != packets.blocks[i].passes) last = static_cast<uint32_t>(layers);
@@ -219,6 +223,7 @@ class Recoder {
     const Description d_;
     Description o_;  // of what is made
     EncoderGeometry g_;
+    std::vector<PacketReader> readers_;  // of all layers, and of one less each
     std::vector<TilePackets> tiles_;
     std::vector<uint32_t> tile_of_, layers_;     // [block]
     std::vector<CodedBlock> coded_;              // [block]
