@@ -96,6 +96,44 @@ keys "0 10" "${source[@]}" -- -g 100 -crf 26
 keys "0" "${source[@]}" -- -g 100 -keyint_min 11
 keys "0" "${source[@]}" -- -g 100 -sc_threshold 0
 
+# ---- P pictures in containers: packets in the order of pictures, dts as pts, IDR pictures as keys, the samples of the byte stream.
+# FFmpeg's parser, without which MPEG-TS has no packets, calls recovery points keys, too.
+shown() { ffmpeg "$@" -fps_mode passthrough -f rawvideo - | md5sum; }
+for options in "-g 8 -profile baseline" "-g 8 -aud 1 -slices 3" "-g 50 -intra_refresh 6"; do
+    # shellcheck disable=SC2206 # words
+    source=(-f lavfi -i testsrc2=s=176x144:r=25 -frames:v 20 -pix_fmt yuv420p "${encode[@]}" $options -sc_threshold 0 -crf 26 -bitexact)
+    ffmpeg "${source[@]}" -f h264 "$work/gop.h264"
+    rm -f "$work/gop.sums"
+    CUDAENC_RECONSTRUCTIONS=$work/gop.sums ffmpeg "${source[@]}" -device cpu -f h264 "$work/cpu.h264"
+    cmp -s "$work/gop.h264" "$work/cpu.h264" && message=$(check "$work/cpu.h264" "$work/gop.sums") || message="other bytes on a CPU"
+    result "whole stream, $options" "$message"
+    wanted=$(shown -f h264 -i "$work/gop.h264")
+    while read -r name muxer; do
+        numbers="0 8 16" parser=(-fflags noparse)
+        [[ $name != *ts ]] || parser=()
+        [[ $options != *refresh* ]] || { [[ $name = *ts ]] && numbers="0 1 7 13 19" || numbers=0; }
+        # shellcheck disable=SC2086 # words
+        message=$(ffmpeg "${source[@]}" $muxer "$work/$name" 2>&1 | head -n 1)
+        got=$("$build/ffprobe" -v error "${parser[@]}" -show_entries packet=pts,dts,flags -of csv=p=0 "$work/$name" |
+            awk -F, '{ n++; late += $1 == "N/A" || $1 != $2; if ($3 ~ /K/) keys = keys " " n - 1 } END { print n " packets, " late + 0 " late, keys" keys }')
+        [ "$got" = "20 packets, 0 late, keys $numbers" ] || message+=" $got"
+        [ "$(shown -i "$work/$name")" = "$wanted" ] || message+=" other pictures"
+        result "$name, $options" "$message"
+    done <<END
+gop.mp4
+fragments.mp4 -movflags frag_keyframe+empty_moov+default_base_moof
+frames.mp4 -movflags frag_every_frame+empty_moov+default_base_moof
+gop.mov
+gop.mkv
+gop.ts
+gop.nut
+END
+    ffmpeg "${source[@]}" -f rtp -packetsize 500 "$work/gop.rtp" >"$work/gop.sdp"
+    message=$(python3 "$here/h264_rtp.py" "$work/gop.rtp" 500 0 2>&1 >"$work/rtp.h264" | tail -n 1)
+    [ "$(shown -f h264 -i "$work/rtp.h264")" = "$wanted" ] || message+=" other pictures"
+    result "RTP, $options" "$message"
+done
+
 for format in 960x720,yuv420p10 1440x1080,yuv420p10 1920x1080,yuv422p10 2048x1080,yuv422p10 3840x2160,yuv422p10 4096x2160,yuv422p10; do
     ffmpeg -f lavfi -i color=gray:s=${format%,*}:r=25 -frames:v 1 -pix_fmt ${format#*,} "${encode[@]}" "$work/out.mov"
     result "MOV, $format" "$(ffmpeg -i "$work/out.mov" -f null - 2>&1 | head -n 1)"
