@@ -492,7 +492,6 @@ RateTarget changed_rate(const Params &p, RateTarget r, const RateChange &change)
 std::string only_on_cpu(const Params &p) {
     if (p.gop_size == 1) return {};
     if (p.effort != kAllTypes) return format_string("effort %d", p.effort);
-    if (p.slices.size() > 1) return format_string("%zu slices", p.slices.size());
     return {};
 }
 

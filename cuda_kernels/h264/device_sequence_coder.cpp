@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "../../common/h264/intra/qp_choice.h"
-#include "inter/finish.h"
 #include "intra/adaptive_qp_params.h"
 
 namespace cudaenc::h264 {
@@ -22,6 +21,13 @@ DeblockPicture deblock_format(const PictureFormat &f) {
             .vectors = nullptr};
 }
 
+std::vector<RowSlice> row_slices(const PictureFormat &f) {
+    std::vector<RowSlice> slices;
+    for (int s = 0; s < f.slices; s++)
+        slices.resize(static_cast<size_t>(f.first_row(s + 1)), {.number = s, .first = f.first_macroblock(s)});
+    return slices;
+}
+
 }  // namespace
 
 DeviceSequenceCoder::DeviceSequenceCoder(std::shared_ptr<Device> device, const PictureFormat &format, int vertical,
@@ -36,6 +42,7 @@ DeviceSequenceCoder::DeviceSequenceCoder(std::shared_ptr<Device> device, const P
       intra_coder_(device_, format, 1),
       inter_coder_(device_, format.width, format.height, vertical, format.transform_8x8),
       intra_macroblocks_(device_, format, intra_coder_),
+      slices_(upload_now(device_, row_slices(format))),
       refined_(refinement_.make_buffers()) {
     const size_t count = static_cast<size_t>(format.macroblocks());
     for (int i = kWhole + 1; i < kHalfPlanes; i++) between_[i] = DevicePlane(device_, 16 * columns_, 16 * rows_);
@@ -137,6 +144,7 @@ void DeviceSequenceCoder::code(Device::Stream stream, const Picture &picture) {
                    {.columns = columns_,
                     .rows = rows_,
                     .slice_qp = std::min(picture.qp, kMaxQp),
+                    .slices = slices_.data(),
                     .motion = picture.before ? motion_.data() : nullptr,
                     .qps = is_adaptive(picture) ? intra.qps.data() : nullptr,
                     .levels = intra.levels.data(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pictures of a sequence on a device, as SequenceCoder: IDR pictures, and P pictures that refer to the one before.
-// 4:2:0 of 8 bits, one slice.
+// 4:2:0 of 8 bits, slices of whole rows.
 #pragma once
 #include <array>
 #include <memory>
@@ -8,6 +8,7 @@
 #include "deblocker.h"
 #include "inter/device_inter_coder.h"
 #include "inter/device_intra_macroblocks.h"
+#include "inter/finish.h"
 #include "inter/motion_refinement.h"
 #include "intra/intra_coder.h"
 
@@ -78,6 +79,7 @@ class DeviceSequenceCoder {
     const DeviceIntraCoder intra_coder_;
     const DeviceInterCoder inter_coder_;
     const DeviceIntraMacroblocks intra_macroblocks_;
+    DeviceArray<RowSlice> slices_;                // of rows
     std::unique_ptr<DeviceDeblocker> deblocker_;  // nullptr: references are not filtered
     // Of the picture that is coded.
     DevicePlane between_[kHalfPlanes];  // samples between samples of the reference; the first one is empty

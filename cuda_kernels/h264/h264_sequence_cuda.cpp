@@ -28,12 +28,12 @@ struct LoadedFrame : SequenceFrame {
 
 struct Slot : FrameSlot {
     Slot(const std::shared_ptr<Device> &device, const DeviceSequenceCoder &coder, const DeviceSliceCoder &slice_coder,
-         bool finds_cuts)
+         size_t slices, bool finds_cuts)
         : FrameSlot(device),
           buffers(coder.make_buffers(finds_cuts)),
           coded(slice_coder.make_buffers()),
-          host_headers(device, 1),
-          headers(device, 1),
+          host_headers(device, slices),
+          headers(device, slices),
           searched(device, false),
           macroblocks_coded(device, false) {}
     PictureState picture{};
@@ -71,7 +71,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         // One more than slots: that of the picture before the oldest one in flight.
         for (int i = 0; i <= slots; i++) frames_.push_back(std::make_unique<LoadedFrame>(device_, coder_.make_frame()));
         for (int i = 0; i < slots; i++) {
-            add_slot(std::make_unique<Slot>(device_, coder_, slice_coder_, gop_->looks_for_cuts()));
+            add_slot(std::make_unique<Slot>(device_, coder_, slice_coder_, p_.slices.size(), gop_->looks_for_cuts()));
             slot(i).picture.slot = i;
         }
     }
@@ -207,7 +207,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         coder_.keep(chain_, picture);
         device_->wait(s.stream, s.macroblocks_coded);
         mark(s, kCode);
-        *s.host_headers.data() = s.picture.headers.front();
+        std::copy(s.picture.headers.begin(), s.picture.headers.end(), s.host_headers.data());
         device_->upload(s.stream, s.headers.data(), s.host_headers.data(), s.headers.bytes());
         slice_coder_.code(s.stream, s.coded,
                           {s.buffers.intra.macroblocks.data(), s.buffers.intra.levels.data(), nullptr, !s.picture.key},

@@ -86,7 +86,7 @@ struct Case {
                  .height = height,
                  .chroma = ChromaFormat::c420,
                  .bit_depth = 8,
-                 .slices = 1,
+                 .slices = random.one_in(2) ? 1 : random.between(1, (height + 15) / 16),
                  .transform_8x8 = !random.one_in(3),
                  .long_level_prefix = true,
                  .pcm_without_zeros = false},
@@ -104,9 +104,10 @@ struct Case {
         }
     }
     std::string name(size_t picture) const {
-        return format_string("%dx%d, %s, QP %d, adaptive %d, filter %d, 8x8 %d, gop %d, refresh %d, picture %zu",
-                             format.width, format.height, motion_names[static_cast<int>(motion)], qps[picture],
-                             aq_strength, deblock, format.transform_8x8, gop_size, refresh, picture);
+        return format_string(
+            "%dx%d, %d slices, %s, QP %d, adaptive %d, filter %d, 8x8 %d, gop %d, refresh %d, picture %zu",
+            format.width, format.height, format.slices, motion_names[static_cast<int>(motion)], qps[picture],
+            aq_strength, deblock, format.transform_8x8, gop_size, refresh, picture);
     }
     bool predicted(size_t picture) const { return picture % static_cast<size_t>(gop_size) != 0; }
     RefreshColumns columns(size_t picture) const {
@@ -278,6 +279,7 @@ CudaencConfig config_of(Random &random, const CudaencFormat &format, Rate rate, 
     o.deblock = random.between(-1, 1);
     o.profile = random.between(CUDAENC_H264_CONSTRAINED_BASELINE, CUDAENC_H264_HIGH);
     o.aud = random.between(0, 1);
+    if (random.one_in(2)) o.slices = random.between(1, (format.height + 15) / 16);
     o.rate_control = CUDAENC_H264_CONSTANT_QP;
     o.qp = rate == Rate::level ? random.between(0, 3) : random.between(0, 51);
     if (random.one_in(2)) o.aq = random.between(0, 1024);

@@ -139,6 +139,8 @@ Coded code_on_device(const std::shared_ptr<Device> &device, const Case &c) {
     auto buffers = coder.make_buffers();
     const DeviceArray<DeblockMacroblock> inputs(device, count);
     const DeviceArray<DeblockVector> vectors(device, 16 * count);
+    const DeviceArray<RowSlice> slices =
+        upload_now(device, std::vector<RowSlice>(static_cast<size_t>(rows), RowSlice{0, 0}));
     const MarginPlane planes[3] = {decoded.luma[kWhole].plane(), decoded.chroma[0].plane(), decoded.chroma[1].plane()};
     for (int round = 0; round < 2; round++) {
         device->fill(nullptr, buffers.modes_below.data(), 0xA5, buffers.modes_below.bytes());
@@ -168,6 +170,7 @@ Coded code_on_device(const std::shared_ptr<Device> &device, const Case &c) {
                        {.columns = columns,
                         .rows = rows,
                         .slice_qp = c.qp,
+                        .slices = slices.data(),
                         .motion = inter.motion.data(),
                         .qps = qps.data(),
                         .levels = inter.levels.data(),

@@ -8,7 +8,7 @@ namespace cudaenc::h264 {
 // P_Skip, or mvd. field: final, of the slice, which has a number; m: with type, pattern and transform. qp_delta gets 0.
 CUDAENC_HD void finish_macroblock(const MotionField &field, int x, int y, Macroblock &m, int slice = 0) {
     m.qp_delta = 0;
-    m.first_in_slice = x == 0 && y == field.first_row;
+    m.first_in_slice = y * field.columns + x == field.first;
     m.slice = static_cast<decltype(m.slice)>(slice);
     const MacroblockMotion &motion = field.motion[y * field.columns + x];
     if (!motion.inter) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Motion vectors of P macroblocks and their prediction (H.264, 8.4.1), the same on host and device. There is one
-// reference picture and one slice a picture.
+// reference picture.
 #pragma once
 #include <cstdint>
 
@@ -70,12 +70,12 @@ struct MotionField {
     int columns;
     const MacroblockMotion *own = nullptr;  // of macroblock own_at, in place of the one in the field
     int own_at = -1;
-    int first_row = 0;  // of the slice, whose macroblock is asked for; vectors above it are not available
+    int first = 0;  // macroblock of the slice that has the one asked for; vectors of those before are not available
 
     // The 8x8 block in column x and row y of the picture.
     CUDAENC_HD NeighbourVector block(int x, int y) const {
-        if (x < 0 || y < 2 * first_row || x >= 2 * columns) return {{}, false, false};
         const int at = (y >> 1) * columns + (x >> 1);
+        if (x < 0 || x >= 2 * columns || at < first) return {{}, false, false};
         const MacroblockMotion &m = at == own_at ? *own : motion[at];
         return {m.vectors[(y & 1) * 2 + (x & 1)], true, m.inter};
     }

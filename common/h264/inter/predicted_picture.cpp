@@ -263,7 +263,7 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
 
 // Differences of vectors, now that all are known.
 void PredictedPictureCoder::finish_motion(int x, int y) {
-    const MotionField field = {.motion = motion_.data(), .columns = columns_, .first_row = first_row(y)};
+    const MotionField field = {.motion = motion_.data(), .columns = columns_, .first = columns_ * first_row(y)};
     finish_macroblock(field, x, y, macroblocks_[index_of(x, y)], slices_[static_cast<size_t>(y)]);
 }
 

@@ -10,6 +10,7 @@ void finish_picture(Device &device, Device::Stream stream, const FinishedPicture
         device.launch(stream, threads, kFinishThreads,
                       FinishMotionParams{.columns = picture.columns,
                                          .rows = picture.rows,
+                                         .slices = picture.slices,
                                          .motion = picture.motion,
                                          .macroblocks = picture.macroblocks});
     device.launch(stream, threads, kFinishThreads,

@@ -2,7 +2,7 @@
 // What follows from a picture's final macroblocks: P_Skip and mvd of P pictures, QPs as decoders have them, the
 // deblocking filter's input.
 #include "../../../common/h264/intra/adaptive_qp.h"
-#include "../../device.cuh"
+#include "../intra/last_coded_qp.cuh"
 #include "finish_params.h"
 
 namespace cudaenc::h264 {
@@ -10,33 +10,21 @@ namespace cudaenc::h264 {
 KERNEL(kFinishThreads, h264_finish_motion, FinishMotionParams)
 {
     const int m = block_x() * kFinishThreads + thread_x();
-    if (m < p.columns * p.rows)
-        finish_macroblock({p.motion, p.columns}, m % p.columns, m / p.columns, p.macroblocks[m]);
+    if (m >= p.columns * p.rows) return;
+    const int x = m % p.columns, y = m / p.columns;
+    const RowSlice slice = p.slices[y];
+    finish_macroblock({.motion = p.motion, .columns = p.columns, .first = slice.first}, x, y, p.macroblocks[m],
+                      slice.number);
 }
 
-// The last macroblock with mb_qp_delta is most often of the same warp. Else the warp looks back.
 KERNEL(kFinishThreads, h264_decoded_qps, DecodedQpsParams)
 {
-    const int lane = lane_id(), begin = block_x() * kFinishThreads + 32 * warp_id(), m = begin + lane;
-    if (begin >= p.count) return;
-    const auto coded_of = [&](int at, bool present) {
-        const Macroblock &macroblock = p.macroblocks[present ? at : 0];
-        return warp_ballot(present && has_qp_delta(macroblock.type, macroblock.coded_block_pattern));
-    };
-    const uint32_t own = coded_of(m, m < p.count);
-    const auto qp_of = [&](int at) { return p.qps ? p.qps[at] : p.slice_qp; };
-    int before_warp = p.slice_qp;
-    if (p.qps && !(own & 1))
-        for (int end = begin; end > 0; end -= 32) {  // lane l has macroblock end - 1 - l
-            const uint32_t coded = coded_of(end - 1 - lane, lane < end);
-            if (coded) {
-                before_warp = p.qps[end - 1 - find_first_set(coded)];
-                break;
-            }
-        }
-    const uint32_t up_to_here = own & ((2u << lane) - 1);
-    if (m < p.count)
-        p.decoded[m] = static_cast<int8_t>(up_to_here ? qp_of(begin + floor_log2(up_to_here)) : before_warp);
+    const uint32_t lane = static_cast<uint32_t>(lane_id());
+    const uint32_t begin = static_cast<uint32_t>(block_x()) * kFinishThreads + 32 * static_cast<uint32_t>(warp_id());
+    const uint32_t m = begin + lane, count = static_cast<uint32_t>(p.count);
+    if (begin >= count) return;
+    const int qp = p.qps ? last_coded_qp(p.macroblocks, p.qps, begin, count, p.slice_qp, (2u << lane) - 1) : p.slice_qp;
+    if (m < count) p.decoded[m] = static_cast<int8_t>(qp);
 }
 
 // Lane l has eight levels: half a 4x4 block, or an eighth of an 8x8 one.

@@ -7,11 +7,17 @@
 
 namespace cudaenc::h264 {
 
+// The slice of a row of macroblocks.
+struct RowSlice {
+    int32_t number, first;  // first: its first macroblock
+};
+
 constexpr int kFinishThreads = 128;
 // P_Skip and mvd. Grid: a thread a macroblock, in thread-blocks of kFinishThreads.
 struct FinishMotionParams {
     static constexpr KernelName kernel{"h264/inter/finish", "h264_finish_motion"};
-    int32_t columns, rows;  // macroblocks
+    int32_t columns, rows;   // macroblocks
+    const RowSlice *slices;  // of rows
     const MacroblockMotion *motion;
     Macroblock *macroblocks;
 };
@@ -19,8 +25,8 @@ struct FinishMotionParams {
 struct DecodedQpsParams {
     static constexpr KernelName kernel{"h264/inter/finish", "h264_decoded_qps"};
     int32_t count, slice_qp;
-    const Macroblock *macroblocks;  // of one slice
-    const int8_t *qps;              // that were coded with; nullptr: all with slice_qp
+    const Macroblock *macroblocks;
+    const int8_t *qps;  // that were coded with; nullptr: all with slice_qp
     int8_t *decoded;
 };
 // What the deblocking filter has to know. Grid: a warp a macroblock, in thread-blocks of kFinishThreads.

@@ -2,8 +2,7 @@
 // Adaptive quantisation: the QP of each macroblock before, and mb_qp_delta after the intra pipeline.
 #include "adaptive_qp_params.h"
 
-#include "../../../common/h264/intra/adaptive_qp.h"
-#include "../../device.cuh"
+#include "last_coded_qp.cuh"
 
 namespace cudaenc::h264 {
 
@@ -29,43 +28,14 @@ KERNEL(kQpThreads, h264_adaptive_qp, AdaptiveQpParams)
         p.qps[m] = static_cast<int8_t>(max_of(p.lowest_qp, adapted_qp(p.qp, p.strength, sum, squares, p.luma.depth)));
 }
 
-// What the 32 macroblocks of a warp are. Bits beyond the picture are 0.
-struct QpDeltaMasks {
-    uint32_t coded, first;  // has_qp_delta(); a slice begins
-};
-DEVICE QpDeltaMasks masks_of(const Macroblock *macroblocks, uint32_t at, bool present) {
-    const Macroblock &m = macroblocks[present ? at : 0];
-    return {warp_ballot(present && has_qp_delta(m.type, m.coded_block_pattern)),
-            warp_ballot(present && m.first_in_slice != 0)};
-}
-
-// The macroblock whose QP the lane's one refers to is the last one before in its slice that is coded: most often of the
-// same warp. Else the warp looks back.
 KERNEL(kQpThreads, h264_qp_delta, QpDeltaParams)
 {
     const uint32_t lane = static_cast<uint32_t>(lane_id());
     const uint32_t begin = static_cast<uint32_t>(block_x()) * kQpThreads + 32 * static_cast<uint32_t>(warp_id());
     if (begin >= p.count) return;
+    CodedMasks own;
+    const int before = last_coded_qp(p.macroblocks, p.qps, begin, p.count, p.slice_qp, (1u << lane) - 1, &own);
     const uint32_t m = begin + lane;
-    const QpDeltaMasks own = masks_of(p.macroblocks, m, m < p.count);
-    int before_warp = p.slice_qp;
-    if (!(own.first & 1))
-        for (uint32_t end = begin; end; end -= min_of(end, 32u)) {  // lane l has macroblock end - 1 - l
-            const QpDeltaMasks there = masks_of(p.macroblocks, end - 1 - lane, lane < end);
-            // Up to the beginning of the slice.
-            const uint32_t in_slice = there.first ? (there.first & (0 - there.first)) * 2 - 1 : ~0u;
-            if (const uint32_t coded = there.coded & in_slice) {
-                before_warp = p.qps[end - 1 - static_cast<uint32_t>(find_first_set(coded))];
-                break;
-            }
-            if (there.first) break;
-        }
-    const uint32_t below = (1u << lane) - 1, first = own.first & (below << 1 | 1);
-    uint32_t coded = own.coded & below;
-    if (first) coded &= ~((1u << floor_log2(first)) - 1);
-    const int before = coded   ? p.qps[begin + static_cast<uint32_t>(floor_log2(coded))]
-                       : first ? p.slice_qp
-                               : before_warp;
     if (own.coded >> lane & 1)
         p.macroblocks[m].qp_delta = static_cast<int8_t>(qp_delta_of(p.qps[m], before, p.bit_depth));
 }
