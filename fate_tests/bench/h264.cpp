@@ -106,6 +106,7 @@ void measure_ours(const std::string &device, bool device_frames, const Frames &f
     Multi best;
     for (const int depth : depths) {
         const Multi multi = measure_multi(config, frames, 1, depth, effort);
+        std::printf("  QP %2d, %2d in flight %50.0f frames/s\n", qp, depth, multi.fps.median);
         if (multi.fps.median > best.fps.median) best = multi;
     }
     for (const int sessions : effort.sessions) {
