@@ -245,6 +245,24 @@ START_TEST(devices) {
 }
 END_TEST
 
+// Macroblocks that follow each other are coded by one thread-block, however many they are and wherever they begin.
+START_TEST(runs) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 20);
+    for (int round = 0; round < 4; round++) {
+        const PictureFormat f = format_of(16 * random.between(17, 34), 16 * random.between(2, 4), true);
+        Case c(random, f, Content::mixed, random.between(20, 40), 0, 2, false);
+        bool must = false;
+        int left = 0;
+        for (uint8_t &macroblock : c.must_be_intra) {
+            if (left-- == 0) must = !must, left = random.between(0, must ? 19 : 3);
+            macroblock = must;
+        }
+        expect_same(c, code_on_device(device, c), code_on_cpu(c));
+    }
+}
+END_TEST
+
 // Where nothing is intra, and where all is.
 START_TEST(extremes) {
     const auto device = open_test_device(_i);
@@ -281,6 +299,7 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("h264 intra macroblocks");
     TCase *c = add_case(suite, "intra macroblocks");
     tcase_add_loop_test(c, devices, 0, static_cast<int>(device_specs.size()));
+    tcase_add_loop_test(c, runs, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, extremes, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, large_pictures, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);

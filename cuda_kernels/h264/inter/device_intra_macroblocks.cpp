@@ -14,7 +14,7 @@ DeviceIntraMacroblocks::Buffers DeviceIntraMacroblocks::make_buffers() const {
     return {.ranked = {device_, count},
             .candidates = {device_, count},
             .modes_below = {device_, count},
-            .progress = {device_, static_cast<size_t>(format_.macroblock_rows())},
+            .coded = {device_, count},
             .tickets = {device_, 1}};
 }
 
@@ -26,12 +26,12 @@ void DeviceIntraMacroblocks::rank(Device::Stream stream, const std::array<Sample
 void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture, const DeviceInterCoder::Results &inter,
                                   Buffers &buffers) const {
     if (buffers.pictures == 0) {
-        device_->fill(stream, buffers.progress.data(), 0, buffers.progress.bytes());
+        device_->fill(stream, buffers.coded.data(), 0, buffers.coded.bytes());
         device_->fill(stream, buffers.tickets.data(), 0, buffers.tickets.bytes());
     }
     IntraMacroblocksParams params{
         intra_.arguments(),         buffers.candidates.data(), inter.outcomes, inter.motion, {},
-        buffers.modes_below.data(), buffers.progress.data(),   picture.refresh};
+        buffers.modes_below.data(), buffers.coded.data(),      picture.refresh};
     params.qp_choices += picture.drop_step;
     params.tickets = buffers.tickets.data();
     params.picture_count = 1;
@@ -60,7 +60,10 @@ void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture,
                                           .outcomes = inter.outcomes,
                                           .refresh = picture.refresh,
                                           .candidates = buffers.candidates.data()});
-    device_->launch(stream, {rows}, kWavefrontThreads, params);
+    // As many as may run at once, where no other work is.
+    const unsigned parts = rows * static_cast<unsigned>(ceil_div(columns, kCandidateColumns));
+    const unsigned resident = kIntraBlocks * static_cast<unsigned>(device_->multiprocessors());
+    device_->launch(stream, {std::min(parts, resident)}, kWavefrontThreads, params);
 }
 
 }  // namespace cudaenc::h264

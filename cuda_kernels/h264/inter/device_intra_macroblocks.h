@@ -20,7 +20,7 @@ class DeviceIntraMacroblocks {
         DeviceArray<RankedModes> ranked;
         DeviceArray<uint8_t> candidates;
         DeviceArray<uint32_t> modes_below;
-        DeviceArray<uint64_t> progress;
+        DeviceArray<uint64_t> coded;
         DeviceArray<uint32_t> tickets;
         uint32_t pictures = 0;  // coded so far; 0, as after errors: buffers are cleared, nothing is in flight
     };

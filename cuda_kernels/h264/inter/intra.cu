@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Intra macroblocks of P pictures, with the decisions of effort 0. Source samples say which macroblocks are candidates.
-// All others are final before. A thread-block owns a row and codes its candidates from left to right, from
-// reconstructed samples, as all types at once, a warp each. One waits for those of its neighbours above that are
-// candidates as well.
+// All others are final before. A thread-block owns candidates that follow each other in a row and codes them from left
+// to right, from reconstructed samples, as all types at once, a warp each. One waits for those of its neighbours above
+// that are candidates as well.
 #include "../../look_back.cuh"
 #include "../intra/blocks_4x4.cuh"
 #include "../intra/blocks_8x8.cuh"
@@ -100,11 +100,9 @@ DEVICE bool wait_for_above(const IntraMacroblocksParams &p, const IntraState &s,
     const uint32_t candidates =
         warp_ballot(present && p.candidates[(y - 1) * columns + (present ? of_lane : 0)] != kOnlyInter);
     if (candidates) {
-        const uint32_t wanted = static_cast<uint32_t>(x + floor_log2(candidates));
-        uint64_t word;
-        while (word = atomic_load(p.progress + y - 1),
-               !warp_all(word >> 32 == s.picture.serial && static_cast<uint32_t>(word) >= wanted))
-            back_off();
+        const bool waits = candidates >> lane & 1;
+        const uint64_t *const of_above = p.coded + (y - 1) * columns + (waits ? of_lane : x);
+        while (!warp_all(!waits || atomic_load(of_above) == s.picture.serial)) back_off();
         thread_fence();  // before samples and modes are loaded
     }
     return candidates >> 1 & 1;
@@ -238,32 +236,34 @@ DEVICE void code_candidate(const IntraMacroblocksParams &p, const MacroblockRow 
     block_sync();
     if (thread_x() == 0) {
         thread_fence();  // behind what all threads stored
-        atomic_store(p.progress + y, uint64_t{s.picture.serial} << 32 | static_cast<uint32_t>(x + 1));
+        atomic_store(p.coded + place.address, uint64_t{s.picture.serial});
     }
 }
 
-// A picture has about as many rows as there are multiprocessors: registers count for more than thread-blocks.
-KERNEL_BLOCKS(kWavefrontThreads, 4, h264_intra_macroblocks, IntraMacroblocksParams) {
+// Registers count for more than thread-blocks, which mostly wait.
+KERNEL_BLOCKS(kWavefrontThreads, kIntraBlocks, h264_intra_macroblocks, IntraMacroblocksParams) {
     SHARED(IntraState, state, 1);
     copy_tables(p, state[0]);
     copy_picture(p.pictures[0], state[0].picture);
     const int columns = p.format.width;
+    const uint32_t parts = static_cast<uint32_t>(ceil_div(columns, kCandidateColumns)), count = parts * p.row_count;
     uint32_t ticket;
     CUDAENC_NO_UNROLL
-    while ((ticket = take_ticket(p.tickets, p.row_count + static_cast<uint32_t>(grid_x()))) < p.row_count) {
-        const MacroblockRow row = p.rows[ticket];
+    while ((ticket = take_ticket(p.tickets, count + static_cast<uint32_t>(grid_x()))) < count) {
+        const MacroblockRow row = p.rows[ticket / parts];
         const uint8_t *const candidates = p.candidates + int64_t{row.y} * columns;
-        int last = -2;  // candidate
+        // Those that begin here: lane l looks at column first - 1 + l.
+        const int first = static_cast<int>(ticket % parts) * kCandidateColumns, of_lane = first - 1 + lane_id();
+        const bool present = of_lane >= 0 && of_lane < columns;
+        const uint32_t all = warp_ballot(present && candidates[present ? of_lane : 0] != kOnlyInter);
+        uint32_t begins = (all & ~(all << 1)) >> 1 & ((1u << kCandidateColumns) - 1);  // the same in all warps
         CUDAENC_NO_UNROLL
-        for (int first = 0; first < columns; first += 32) {
-            const int x = min_of(first + lane_id(), columns - 1);
-            uint32_t coded = warp_ballot(first + lane_id() < columns && candidates[x] != kOnlyInter);
+        for (; begins; begins &= begins - 1) {
+            const int begin = first + find_first_set(begins);
+            int x = begin;
             CUDAENC_NO_UNROLL
-            for (; coded; coded &= coded - 1) {  // the same in all warps
-                const int column = first + find_first_set(coded);
-                code_candidate(p, row, column, last == column - 1, state[0]);
-                last = column;
-            }
+            do code_candidate(p, row, x, x > begin, state[0]);
+            while (++x < columns && candidates[x] != kOnlyInter);
         }
         block_sync();  // before the next ticket
     }

@@ -30,9 +30,12 @@ struct IntraCandidatesParams {
     uint8_t *candidates;  // gets IntraCandidate of macroblocks
 };
 
+// A thread-block takes those candidates that begin in so many columns, and all that follow them.
+constexpr int kCandidateColumns = 8;
+constexpr int kIntraBlocks = 4;  // that run at once on a multiprocessor
 // Codes the candidates as intra, and keeps that where it is cheaper. The picture is pictures[0]: its macroblocks and
-// levels, and the arrays here, have all macroblocks as inter before. Grid: thread-blocks of kWavefrontThreads, as many
-// as there are rows, or fewer.
+// levels, and the arrays here, have all macroblocks as inter before. Grid: thread-blocks of kWavefrontThreads, any
+// number.
 struct IntraMacroblocksParams : WavefrontArguments {
     static constexpr KernelName kernel{"h264/inter/intra", "h264_intra_macroblocks"};
     const uint8_t *candidates;
@@ -40,9 +43,7 @@ struct IntraMacroblocksParams : WavefrontArguments {
     MacroblockMotion *motion;
     ReconstructedPlane decoded[3];
     uint32_t *modes_below;  // of candidates: Intra4x4PredMode of the last row, a byte a block
-    // Of rows: the picture's serial number, 32 bits; then the column behind the last candidate coded. 0 before the
-    // first.
-    uint64_t *progress;
+    uint64_t *coded;        // of candidates: the serial number of the picture that they were last coded in; 0: of none
     RefreshColumns refresh;
 };
 
