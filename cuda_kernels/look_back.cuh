@@ -39,6 +39,16 @@ DEVICE uint32_t take_ticket(uint32_t *tickets, uint32_t count = static_cast<uint
     return ticket[0];
 }
 
+// The same for a warp; count: of all warps' tickets. A warp takes one after the other.
+DEVICE uint32_t take_warp_ticket(uint32_t *tickets, uint32_t count) {
+    uint32_t ticket = 0;
+    if (lane_id() == 0) {
+        ticket = atomic_add(tickets, 1u);
+        if (ticket == count - 1) atomic_add(tickets, 0u - count);
+    }
+    return warp_shuffle(ticket, 0);
+}
+
 // A published word: a value below 2^54, what it is, and the serial number of the frame, 1..255 in turn, which saves
 // clearing the words between frames. 0 before the first frame.
 enum class Published : uint64_t { nothing, own, sum };  // sum: of the own value and all before

@@ -35,6 +35,14 @@ struct alignas(Words % 4 ? 8 : 16) [[gnu::may_alias]] RowWords {
 };
 using TileWord __attribute__((may_alias)) = uint32_t;
 
+// The tile of a warp, of those that the thread-block has.
+template <class Tiles>
+struct WarpTile {
+    Tiles &tiles;
+    int first;  // row
+    DEVICE_MEMBER decltype(auto) operator[](int row) { return tiles[first + row]; }
+};
+
 // What a lane knows of a macroblock and of the one above: all of them, and the vectors that its edge lies between.
 struct MacroblockEdges {
     DeblockMacroblock own, above;
@@ -225,7 +233,9 @@ DEVICE void filter_rows(const EdgeFilters &f, const DeblockTables &tables, int b
 template <class C>
 DEVICE void filter_macroblock_row(const DeblockArguments &p, int component, uint64_t *records, int y,
                                   const DeblockTables &tables) {
-    SHARED2(typename C::Sample, tile, C::kCount * C::kRows, C::kPitch);
+    constexpr int kTileRows = C::kCount * C::kRows;
+    SHARED2(typename C::Sample, tiles, kDeblockWarps * kTileRows, C::kPitch);
+    WarpTile<std::remove_reference_t<decltype(tiles)>> tile{tiles, warp_id() * kTileRows};
     const int lane = lane_id(), columns = p.picture.columns, depth = p.picture.bit_depth;
     const bool last_row = y == p.picture.rows - 1, has_row = lane < C::kCount * C::kHeight;
     const Row<C> row = row_of<C>(p.planes + component, y * C::kHeight, C::kHeight);
@@ -279,12 +289,13 @@ DEVICE void filter_picture(const DeblockArguments &p) {
     constexpr uint32_t kJobs = deblock_jobs(F);
     SHARED(DeblockTables, tables, 1);
     static_assert(sizeof(DeblockTables) % 4 == 0);
-    for (int i = thread_x(); i < static_cast<int>(sizeof(DeblockTables) / 4); i += 32)
+    for (int i = thread_x(); i < static_cast<int>(sizeof(DeblockTables) / 4); i += 32 * kDeblockWarps)
         reinterpret_cast<TileWord *>(&tables[0])[i] = reinterpret_cast<const TileWord *>(p.picture.tables)[i];
+    block_sync();
     const uint32_t jobs = kJobs * static_cast<uint32_t>(p.picture.rows);
     uint32_t ticket;
     CUDAENC_NO_UNROLL
-    while ((ticket = take_ticket(p.tickets, jobs + static_cast<uint32_t>(grid_x()))) < jobs) {
+    while ((ticket = take_warp_ticket(p.tickets, jobs + static_cast<uint32_t>(grid_x() * kDeblockWarps))) < jobs) {
         const int y = static_cast<int>(ticket / kJobs);
         if (ticket % kJobs == 0)
             filter_macroblock_row<Luma>(p, 0, p.luma_records, y, tables[0]);
@@ -295,7 +306,7 @@ DEVICE void filter_picture(const DeblockArguments &p) {
 
 #define DEBLOCK_KERNEL(format, bytes, name)                           \
     using name##_params = DeblockParams<ChromaFormat::format, bytes>; \
-    KERNEL(32, name, name##_params)                                   \
+    KERNEL(32 * kDeblockWarps, name, name##_params)                   \
     {                                                                 \
         filter_picture<ChromaFormat::format, bytes>(p);               \
     }

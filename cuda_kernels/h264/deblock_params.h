@@ -36,7 +36,10 @@ struct DeblockArguments {
     uint32_t *tickets;                        // 0
     uint32_t serial;                          // 1 to kDeblockSerials
 };
-// Grid: thread-blocks of a warp, as many as there are jobs of all rows, or fewer. SampleBytes: 1 with 8 bits, else 2.
+// Warps of a thread-block. They mostly wait: a picture's keep to few multiprocessors, and leave others to other
+// kernels.
+constexpr int kDeblockWarps = 4;
+// Grid: thread-blocks of kDeblockWarps, a warp a job of all rows, or fewer. SampleBytes: 1 with 8 bits, else 2.
 template <ChromaFormat F, int SampleBytes>
 struct DeblockParams : DeblockArguments {
     static constexpr bool kWide = SampleBytes == 2;

@@ -40,11 +40,11 @@ void DeviceDeblocker::filter(Device::Stream stream, DeblockBuffers &buffers, con
     arguments.picture.macroblocks = picture.macroblocks;
     arguments.picture.vectors = picture.vectors;
     with_format(picture_.format, [&]<ChromaFormat F>() {
-        const Grid grid{static_cast<unsigned>(deblock_jobs(F) * picture_.rows)};
+        const Grid grid{static_cast<unsigned>(ceil_div(deblock_jobs(F) * picture_.rows, kDeblockWarps))};
         if (sample_bytes(picture_) == 1)
-            device_->launch(stream, grid, 32, DeblockParams<F, 1>{arguments});
+            device_->launch(stream, grid, 32 * kDeblockWarps, DeblockParams<F, 1>{arguments});
         else
-            device_->launch(stream, grid, 32, DeblockParams<F, 2>{arguments});
+            device_->launch(stream, grid, 32 * kDeblockWarps, DeblockParams<F, 2>{arguments});
     });
 }
 
