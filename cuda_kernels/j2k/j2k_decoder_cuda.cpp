@@ -4,7 +4,6 @@
 // component transforms to planes.
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -14,8 +13,7 @@
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/jp2_reader.h"
 #include "../../common/planes.h"
-#include "../../common/thread_pool.h"
-#include "../device_pipeline.h"
+#include "../device_decoder.h"
 #include "t1/block_decoder.h"
 #include "t2/block_lists.h"
 #include "transform/inverse_transform.h"
@@ -30,7 +28,6 @@ constexpr const char *kStageNames[kStages] = {"upload", "blocks", "transform", "
 constexpr size_t kCopyBytes = 1 << 17;    // that a thread copies at a time
 constexpr size_t kUploadBytes = 1 << 21;  // that are copied, then uploaded, of a picture alone
 constexpr size_t kSharedBytes = 1 << 20;  // of a picture alone, whose copy is worth a thread beside the reader
-constexpr size_t kTableBytes = 1 << 16;   // of tables, which most pictures' are less than
 constexpr size_t kAlignment = 32;         // of what is uploaded
 constexpr size_t kKnownTables = 4;        // such as of the tiles of a slide, its edges and its corner
 
@@ -51,21 +48,13 @@ struct Counters {
     uint32_t damaged;
 };
 
-// Memory that is written by way of pinned memory, from which an upload does not wait.
-struct StagedBytes {
-    std::unique_ptr<PinnedArray<uint8_t>> host;
-    DeviceArray<uint8_t> device;
-    size_t room = 0;
-};
-
 // Where the parts of the tables are, one behind the other.
 struct TablePlaces {
     size_t counters = 0, channels = 0, values = 0, segments = 0, blocks = 0, end = 0;
 };
 
-struct Slot : DeviceSlot<Decoded> {
-    explicit Slot(const std::shared_ptr<Device> &device) : DeviceSlot(device), damaged(device, 1) {}
-    CodedPicture picture{};
+struct Slot : DecoderSlot {
+    explicit Slot(const std::shared_ptr<Device> &device) : DecoderSlot(device), damaged(device, 1) {}
     std::shared_ptr<const PictureTables> tables;
     std::span<const uint8_t> codestream;
     Description description;
@@ -85,60 +74,47 @@ struct Slot : DeviceSlot<Decoded> {
     std::array<uint8_t *, 4> planes{};                 // on the device
     std::array<int64_t, 4> strides{};
     PinnedArray<uint32_t> damaged;
-    std::shared_ptr<ThreadPool::Task> reads;  // read() of the picture
-    bool reads_headers = false;               // or the caller did, and copies the codestream
-    bool is_reading = false;                  // the task runs, or is about to
-    std::exception_ptr failure;               // of it
+    bool reads_headers = false;  // or the caller did, and copies the codestream
 };
 
-class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
+class J2kDeviceDecoder : public DeviceDecoder<Slot> {
   public:
     J2kDeviceDecoder(const DecoderOptions &options, int slots, int threads, std::shared_ptr<Device> device,
                      bool device_frames, bool stage_times)
-        : DevicePipeline(std::move(device), kStageNames, stage_times),
-          options_(options),
-          device_frames_(device_frames),
-          pool_(thread_count(threads)) {
-        for (int i = 0; i < slots; i++) {
-            auto slot = std::make_unique<Slot>(device_);
-            slot->reads = std::make_shared<ThreadPool::Task>([this, s = slot.get()] { read_as_task(*s); });
-            add_slot(std::move(slot));
-        }
-    }
-    ~J2kDeviceDecoder() override {
-        pool_.stop();
-        drain();
-    }
+        : DeviceDecoder(std::move(device), kStageNames, slots, threads, device_frames, stage_times),
+          options_(options) {}
+    ~J2kDeviceDecoder() override { stop(); }
 
-    bool done(int number) noexcept override { return !is_reading(slot(number)) && DevicePipeline::done(number); }
+    bool done(int number) noexcept override { return !is_running(slot(number)) && DevicePipeline::done(number); }
 
   private:
     void take(Slot &s, const CodedPicture &picture) override {
         s.picture = picture;
         s.bytes_are_queued = s.tables_are_written = false;
-        grow(s.bytes, picture.size);
+        DeviceDecoder::grow(s.bytes, picture.size);
     }
 
     // A picture alone is read at once, a large one while its bytes are copied and uploaded. Others are read by a thread
     // each, and queued once they are, in their order.
     void queue(Slot &s) override {
         if (!alone()) {
-            post_read(s, true);
+            s.reads_headers = true;
+            post(s);
             s.deferred = true;
             deferred_.push_back(&s);
             return queue_those_read();
         }
         read_headers_of(s);
         if (s.tables->decoded.in_place && s.codestream.size() >= kSharedBytes) {
-            post_read(s, false);
+            s.reads_headers = false;
+            post(s);
             for (size_t at = 0; at < s.codestream.size(); at += kUploadBytes) {
                 const size_t size = std::min(kUploadBytes, s.codestream.size() - at);
                 copy_codestream(s, at, size);
                 upload(s, s.bytes, at, size);
             }
             s.bytes_are_queued = true;
-            wait_for_read(s);
-            if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
+            wait(s);
         } else {
             copy_codestream(s, 0, s.codestream.size());
             read_blocks(s);
@@ -146,36 +122,26 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         queue_work(s);
     }
 
-    void post_read(Slot &s, bool with_headers) {
-        s.reads_headers = with_headers;
-        {
-            const std::lock_guard lock(mutex_);
-            s.is_reading = true;
-        }
-        pool_.post(s.reads);
-    }
-
     // The oldest one, which the caller waits for.
     void queue_deferred() override {
-        if (deferred_.empty()) return;
-        wait_for_read(*deferred_.front());
+        if (!deferred_.empty()) queue_oldest();
         queue_those_read();
     }
-
     void queue_those_read() {
-        while (!deferred_.empty() && !is_reading(*deferred_.front())) {
-            Slot &s = *deferred_.front();
-            deferred_.erase(deferred_.begin());
-            s.deferred = false;
-            try {
-                if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
-                queue_work(s);
-                device_->record(s.worked, s.stream);
-                s.awaited = s.worked;
-                mark(s, kDownload);
-            } catch (...) {
-                s.error = std::current_exception();
-            }
+        while (!deferred_.empty() && !is_running(*deferred_.front())) queue_oldest();
+    }
+    void queue_oldest() noexcept {
+        Slot &s = *deferred_.front();
+        deferred_.erase(deferred_.begin());
+        s.deferred = false;
+        try {
+            wait(s);
+            queue_work(s);
+            device_->record(s.worked, s.stream);
+            s.awaited = s.worked;
+            mark(s, kDownload);
+        } catch (...) {
+            s.error = std::current_exception();
         }
     }
 
@@ -216,9 +182,7 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     }
 
     void reset(Slot &s) noexcept override {
-        std::erase(deferred_, &s);
-        wait_for_read(s);
-        s.failure = nullptr;
+        DeviceDecoder::reset(s);
         s.tables_of_work.reset();
     }
 
@@ -250,27 +214,12 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         if (s.places.end <= s.staged_tables.room) write_tables(s);
     }
 
-    void read_as_task(Slot &s) noexcept {
-        try {
-            if (s.reads_headers) {
-                read_headers_of(s);
-                copy_codestream(s, 0, s.codestream.size());
-            }
-            read_blocks(s);
-        } catch (...) {
-            s.failure = std::current_exception();
+    void run(Slot &s) override {
+        if (s.reads_headers) {
+            read_headers_of(s);
+            copy_codestream(s, 0, s.codestream.size());
         }
-        const std::lock_guard lock(mutex_);
-        s.is_reading = false;
-        is_read_.notify_all();
-    }
-    bool is_reading(const Slot &s) noexcept {
-        const std::lock_guard lock(mutex_);
-        return s.is_reading;
-    }
-    void wait_for_read(const Slot &s) noexcept {
-        std::unique_lock lock(mutex_);
-        is_read_.wait(lock, [&] { return !s.is_reading; });
+        read_blocks(s);
     }
 
     // ---- Tables
@@ -332,21 +281,7 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
 
     template <class T>
     void grow(DeviceArray<T> &array, size_t count) const {
-        if (count <= array.count()) return;
-        array = {};  // device memory may lack room for both
-        make(array, count);
-    }
-
-    // What was written there is lost, if there is too little.
-    void grow(StagedBytes &bytes, size_t count) const {
-        if (bytes.host && count <= bytes.room) return;
-        bytes.host.reset();
-        bytes.device = {};
-        bytes.room = 0;
-        const size_t room = count + count / 4 + kTableBytes;
-        bytes.host = std::make_unique<PinnedArray<uint8_t>>(device_, room);
-        make(bytes.device, room);
-        bytes.room = room;
+        DeviceDecoder::grow(array, count, count);
     }
 
     // A block decoder for `needs`, where the slot has none that is large enough.
@@ -364,7 +299,7 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     void make_room(Slot &s) {
         const PictureTables &t = *s.tables;
         if (!s.tables_are_written) {
-            grow(s.staged_tables, s.places.end);
+            DeviceDecoder::grow(s.staged_tables, s.places.end);
             write_tables(s);
         }
         grow(s.coefficients, t.geometry.samples);
@@ -448,10 +383,6 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         return uploaded;
     }
 
-    void upload(Slot &s, const StagedBytes &staged, size_t at, size_t bytes) const {
-        if (bytes) device_->upload(s.stream, staged.device.data() + at, staged.host->data() + at, bytes);
-    }
-
     // The plan's, where the slot has another's. The tables hold it in host memory.
     void upload_work(Slot &s) const {
         if (s.tables_of_work == s.tables) return;
@@ -492,13 +423,8 @@ class J2kDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     }
 
     const DecoderOptions options_;
-    const bool device_frames_;
-    std::vector<Slot *> deferred_;  // those that are read, or about to be, in their order
-    std::mutex mutex_;              // of Slot::is_reading
-    std::condition_variable is_read_;
     std::mutex tables_mutex_;
     std::vector<std::shared_ptr<const PictureTables>> known_;  // the latest first
-    ThreadPool pool_;
 };
 
 }  // namespace

@@ -5,17 +5,14 @@
 // samples. Then planes of a usual format, where they are asked for.
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 
 #include "../../common/error.h"
 #include "../../common/mjpeg/mjpeg.h"
 #include "../../common/mjpeg/progressive_cpu.h"
 #include "../../common/mjpeg/upsample_cpu.h"
 #include "../../common/planes.h"
-#include "../../common/thread_pool.h"
-#include "../device_pipeline.h"
+#include "../device_decoder.h"
 #include "decode_params.h"
 #include "scan_plan.h"
 #include "upsample_params.h"
@@ -52,9 +49,8 @@ struct ScanWork {
     ReconstructPicture reconstruct;
 };
 
-struct Slot : DeviceSlot<Decoded> {
-    explicit Slot(const std::shared_ptr<Device> &device) : DeviceSlot(device), states(device, kMaxStreamComponents) {}
-    CodedPicture picture{};
+struct Slot : DecoderSlot {
+    explicit Slot(const std::shared_ptr<Device> &device) : DecoderSlot(device), states(device, kMaxStreamComponents) {}
     CodedStream coded;
     std::vector<DeviceScan> scans;                           // none: the host decodes
     ScanWork work;                                           // of the only one, while it is deferred
@@ -63,12 +59,10 @@ struct Slot : DeviceSlot<Decoded> {
     DeviceArray<uint16_t> runs;                              // [scans][kRunTables][kRuns], the same
     DeviceArray<ScanState> scan_states;                      // [scans][2]: of this picture and of the next one, in turn
     std::array<int, kMaxStreamComponents> turns;
-    PinnedArray<ScanState> states;                 // [scans], as the kernels leave them
-    std::unique_ptr<PinnedArray<uint8_t>> staged;  // tables that are new, and all scans' data
-    size_t staged_bytes = 0;
-    bool from_host = false;      // the data are read from there
-    DeviceArray<uint8_t> data;   // the same
-    DeviceArray<uint8_t> bytes;  // of a scan, without stuffing
+    PinnedArray<ScanState> states;  // [scans], as the kernels leave them
+    StagedBytes staged;             // tables that are new, and all scans' data
+    bool from_host = false;         // the data are read in the host's memory
+    DeviceArray<uint8_t> bytes;     // of a scan, without stuffing
     DeviceArray<uint32_t> restarts;
     DeviceArray<uint64_t> look_back;  // words of both; cleared before serial 1
     uint32_t serial = 0;              // of look_back.cuh
@@ -88,31 +82,17 @@ struct Slot : DeviceSlot<Decoded> {
     std::vector<uint8_t> host_samples;   // of planes for device memory
     const char *fallback = nullptr;      // why it decodes
     DeviceArray<int16_t> device_levels;
-    std::shared_ptr<ThreadPool::Task> task;
-    bool decoding = false;  // the task runs, or is about to
     std::vector<CoefficientPlane> levels;
     std::string damage;
-    std::exception_ptr failure;
 };
 
-class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
+class MjpegDeviceDecoder : public DeviceDecoder<Slot> {
   public:
     MjpegDeviceDecoder(const DecoderOptions &options, int slots, int threads, std::shared_ptr<Device> device,
                        bool device_frames, bool stage_times)
-        : DevicePipeline(std::move(device), kStageNames, stage_times),
-          options_(options),
-          device_frames_(device_frames),
-          pool_(thread_count(threads)) {
-        for (int i = 0; i < slots; i++) {
-            auto slot = std::make_unique<Slot>(device_);
-            slot->task = std::make_shared<ThreadPool::Task>([this, s = slot.get()] { decode_levels(*s); });
-            add_slot(std::move(slot));
-        }
-    }
-    ~MjpegDeviceDecoder() override {
-        pool_.stop();
-        drain();
-    }
+        : DeviceDecoder(std::move(device), kStageNames, slots, threads, device_frames, stage_times),
+          options_(options) {}
+    ~MjpegDeviceDecoder() override { stop(); }
 
   private:
     void take(Slot &s, const CodedPicture &picture) override {
@@ -147,7 +127,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
         if (!joins) wait_for_planes(s);
         if (s.scans.empty()) {
             for (const Stage stage : {kUnstuff, kSynchronise, kDecode, kReconstruct}) mark(s, stage);
-            return post_levels(s);
+            return post(s);
         }
         if (!s.scan_states.count()) make_kept(s);
         upload_scans(s);
@@ -206,8 +186,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
                 s.damage = kBrokenData;
         }
         if (s.fallback) {
-            if (!s.scans.empty()) post_levels(s);
-            wait_for_levels(s);
+            if (!s.scans.empty()) post(s);
+            wait(s);
             if (s.samples)
                 upload_samples(s);
             else
@@ -227,12 +207,9 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     }
 
     void reset(Slot &s) noexcept override {
-        std::erase(deferred_, &s);
-        std::unique_lock lock(mutex_);
-        decoded_.wait(lock, [&] { return !s.decoding; });
+        DeviceDecoder::reset(s);
         s.serial = 0;
         s.scan_states = {};
-        s.failure = nullptr;
         s.levels.clear();
     }
 
@@ -323,9 +300,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
 
     template <class T>
     void grow(DeviceArray<T> &array, size_t count) const {
-        if (count <= array.count()) return;
-        array = {};  // device memory may lack room for both
-        make(array, count + count / 4);
+        DeviceDecoder::grow(array, count, count + count / 4);
     }
 
     // ---- Uploads
@@ -344,21 +319,15 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
             scan.data_at = bytes;
             bytes += aligned(scan.data.size());
         }
-        if (bytes > s.staged_bytes) {
-            s.staged.reset();
-            s.staged_bytes = 0;
-            s.staged = std::make_unique<PinnedArray<uint8_t>>(device_, bytes + bytes / 4);
-            s.staged_bytes = bytes + bytes / 4;
-        }
-        grow(s.data, s.staged_bytes + kCodedMargin);
-        uint8_t *const staged = s.staged->data();
+        DeviceDecoder::grow(s.staged, bytes);
+        uint8_t *const staged = s.staged.host->data();
         for (size_t i = 0; i < fresh.size(); i++) {
             DeviceScan &scan = s.scans[fresh[i]];
             reinterpret_cast<ScanTables *>(staged)[i] = make_tables(scan.tables);
-            scan.fresh = reinterpret_cast<const ScanTables *>(s.data.data()) + i;
+            scan.fresh = reinterpret_cast<const ScanTables *>(s.staged.device.data()) + i;
             s.sources[fresh[i]] = scan.tables;
         }
-        if (s.from_host) device_->upload(s.queued_on, s.data.data(), staged, table_bytes);
+        if (s.from_host) upload(s, s.staged, 0, table_bytes);
         for (const DeviceScan &scan : s.scans) {
             const size_t size = scan.data.size(), most = s.from_host || size >= kSharedCopyBytes ? kStageBytes : size;
             pool_.for_each(size ? (size + most - 1) / most : 0, [&](size_t i) {
@@ -366,7 +335,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
                 std::memcpy(staged + scan.data_at + at, scan.data.data() + at, std::min(most, size - at));
             });
         }
-        if (!s.from_host) device_->upload(s.queued_on, s.data.data(), staged, bytes);
+        if (!s.from_host) upload(s, s.staged, 0, bytes);
     }
 
     // Makes what a slot keeps between pictures. Then it has no tables.
@@ -409,7 +378,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
                 .tiles = scan.tiles,
                 .blocks = coded.blocks,
                 .period = scan.period,
-                .unstuff = {.data = (s.from_host ? s.staged->data() : s.data.data()) + scan.data_at,
+                .unstuff = {.data = (s.from_host ? s.staged.host->data() : s.staged.device.data()) + scan.data_at,
                             .bytes = static_cast<uint32_t>(scan.data.size()),
                             .out = s.bytes.data(),
                             .restarts = s.restarts.data(),
@@ -519,32 +488,13 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
 
     // ---- The host's part
 
-    void post_levels(Slot &s) {
-        {
-            const std::lock_guard lock(mutex_);
-            s.decoding = true;
+    void run(Slot &s) override {
+        if (!s.samples) {
+            s.levels = decode_coefficients(s.coded, pool_, s.damage);
+            return;
         }
-        pool_.post(s.task);
-    }
-    void decode_levels(Slot &s) noexcept {
-        try {
-            if (s.samples) {
-                decode_planes(s.coded, options_, s.host_picture, pool_, s.damage);
-                upsample(upsampling_of(s), s.picture.header->info.format, s.host_picture, pool_);
-            } else {
-                s.levels = decode_coefficients(s.coded, pool_, s.damage);
-            }
-        } catch (...) {
-            s.failure = std::current_exception();
-        }
-        const std::lock_guard lock(mutex_);
-        s.decoding = false;
-        decoded_.notify_all();
-    }
-    void wait_for_levels(Slot &s) {
-        std::unique_lock lock(mutex_);
-        decoded_.wait(lock, [&] { return !s.decoding; });
-        if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
+        decode_planes(s.coded, options_, s.host_picture, pool_, s.damage);
+        upsample(upsampling_of(s), s.picture.header->info.format, s.host_picture, pool_);
     }
 
     void transform_levels(Slot &s) {
@@ -571,11 +521,6 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
     }
 
     const DecoderOptions options_;
-    const bool device_frames_;
-    std::vector<Slot *> deferred_;  // what queue_deferred() launches
-    std::mutex mutex_;              // of Slot::decoding
-    std::condition_variable decoded_;
-    ThreadPool pool_;
 };
 
 }  // namespace
