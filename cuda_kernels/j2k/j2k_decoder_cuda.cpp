@@ -27,7 +27,7 @@ constexpr const char *kStageNames[kStages] = {"upload", "blocks", "transform", "
 
 constexpr size_t kCopyBytes = 1 << 17;    // that a thread copies at a time
 constexpr size_t kUploadBytes = 1 << 21;  // that are copied, then uploaded, of a picture alone
-constexpr size_t kSharedBytes = 1 << 20;  // of a picture alone, whose copy is worth a thread beside the reader
+constexpr size_t kSharedBytes = 1 << 21;  // of a picture alone, whose copy is worth a thread beside the reader
 constexpr size_t kAlignment = 32;         // of what is uploaded
 constexpr size_t kKnownTables = 4;        // such as of the tiles of a slide, its edges and its corner
 
@@ -94,8 +94,8 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
         DeviceDecoder::grow(s.bytes, picture.size);
     }
 
-    // A picture alone is read at once, a large one while its bytes are copied and uploaded. Others are read by a thread
-    // each, and queued once they are, in their order.
+    // A picture alone is read at once, while its bytes are uploaded, a large one while they are copied, too. Others are
+    // read by a thread each, and queued once they are, in their order.
     void queue(Slot &s) override {
         if (!alone()) {
             s.reads_headers = true;
@@ -105,20 +105,19 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
             return queue_those_read();
         }
         read_headers_of(s);
-        if (s.tables->decoded.in_place && s.codestream.size() >= kSharedBytes) {
-            s.reads_headers = false;
-            post(s);
-            for (size_t at = 0; at < s.codestream.size(); at += kUploadBytes) {
-                const size_t size = std::min(kUploadBytes, s.codestream.size() - at);
-                copy_codestream(s, at, size);
-                upload(s, s.bytes, at, size);
-            }
+        const bool in_place = s.tables->decoded.in_place, is_shared = in_place && s.codestream.size() >= kSharedBytes;
+        s.reads_headers = false;
+        if (is_shared) post(s);
+        for (size_t at = 0; in_place && at < s.codestream.size(); at += kUploadBytes) {
+            const size_t size = std::min(kUploadBytes, s.codestream.size() - at);
+            copy_codestream(s, at, size);
+            upload(s, s.bytes, at, size);
             s.bytes_are_queued = true;
-            wait(s);
-        } else {
-            copy_codestream(s, 0, s.codestream.size());
-            read_blocks(s);
         }
+        if (is_shared)
+            wait(s);
+        else
+            read_blocks(s);
         queue_work(s);
     }
 

@@ -13,7 +13,8 @@ namespace cudaenc::j2k {
 
 namespace {
 
-constexpr size_t kCopies = 64;  // of pieces of segments, that a thread makes at a time
+constexpr size_t kCopies = 64;    // of pieces of segments, that a thread makes at a time
+constexpr size_t kBlocks = 2048;  // that a thread lists at a time
 
 // Which blocks of a tile-component are decoded.
 struct Needs {
@@ -127,7 +128,14 @@ std::array<uint32_t, 2> BlockLists::write(ThreadPool &pool, std::span<const uint
                                           const DecodedBlocks &decoded, uint8_t *bytes, DecoderSegment *segments,
                                           DecoderBlock *blocks) {
     listed_.resize(decoded.blocks.size());
-    pool.for_each(tiles_.size(), [&](size_t tile) { list_tile(codestream, decoded, tile, segments); });
+    pool.for_each(tiles_.size(), [&](size_t tile) {
+        const size_t first = decoded.first[tile], count = decoded.first[tile + 1] - first;
+        if (!decoded.in_place) return list_blocks(codestream, decoded, tile, first, first + count, segments);
+        pool.for_each((count + kBlocks - 1) / kBlocks, [&](size_t i) {
+            list_blocks(codestream, decoded, tile, first + i * kBlocks, first + std::min((i + 1) * kBlocks, count),
+                        segments);
+        });
+    });
     if (bytes) join_segments(pool, bytes, segments);
     std::array<uint32_t, 2 * kDecodeClasses> begins{};
     for (const Listed &block : listed_) begins[block.order]++;
@@ -144,27 +152,33 @@ std::array<uint32_t, 2> BlockLists::write(ThreadPool &pool, std::span<const uint
     return {mq_blocks, all - mq_blocks};
 }
 
-void BlockLists::list_tile(std::span<const uint8_t> codestream, const DecodedBlocks &decoded, size_t tile,
-                           DecoderSegment *segments) {
+void BlockLists::list_blocks(std::span<const uint8_t> codestream, const DecodedBlocks &decoded, size_t tile,
+                             size_t first_block, size_t last_block, DecoderSegment *segments) {
     Tile &t = tiles_[tile];
-    t.copies.clear();
-    t.bytes = 0;
-    auto next = static_cast<uint32_t>(first_segment_[tile]);
-    for (size_t i = decoded.first[tile]; i < decoded.first[tile + 1]; i++) {
+    const auto first_of_tile = static_cast<uint32_t>(first_segment_[tile]);
+    uint32_t next = first_of_tile;
+    if (!decoded.in_place) {
+        t.copies.clear();
+        t.bytes = 0;
+    }
+    for (size_t i = first_block; i < last_block; i++) {
         const DecodedBlocks::Block &block = decoded.blocks[i];
         const BlockPieces &pieces = t.packets.blocks[block.index];
+        // A piece of one in place is a segment, and has its number. So blocks can be listed side by side.
+        if (decoded.in_place && pieces.first != kNoPiece) next = first_of_tile + pieces.first;
         const uint32_t first = next;
         uint64_t work = 0;
         for (uint32_t k = pieces.first; k != kNoPiece; k = t.packets.pieces[k].next) {
             const SegmentPiece &piece = t.packets.pieces[k];
             work += decode_work(piece.bytes, piece.passes);
-            if (piece.begins_segment || next == first)
-                segments[next++] = {static_cast<uint32_t>(decoded.in_place ? piece.at : t.bytes), piece.bytes,
-                                    piece.passes};
-            else
-                segments[next - 1].bytes += piece.bytes, segments[next - 1].passes += piece.passes;
-            if (decoded.in_place || !piece.bytes) continue;
-            t.copies.push_back({codestream.data() + piece.at, t.bytes, piece.bytes});
+            if (decoded.in_place) {
+                segments[next++] = {static_cast<uint32_t>(piece.at), piece.bytes, piece.passes};
+                continue;
+            }
+            if (piece.begins_segment || next == first) segments[next++] = {static_cast<uint32_t>(t.bytes), 0, 0};
+            segments[next - 1].bytes += piece.bytes;
+            segments[next - 1].passes += piece.passes;
+            if (piece.bytes) t.copies.push_back({codestream.data() + piece.at, t.bytes, piece.bytes});
             t.bytes += piece.bytes;
         }
         const uint32_t list = is_ht_block(pieces, block.coded.style);
@@ -173,7 +187,7 @@ void BlockLists::list_tile(std::span<const uint8_t> codestream, const DecodedBlo
                       .order = static_cast<uint16_t>(list * kDecodeClasses + decode_class(work)),
                       .planes = static_cast<int16_t>(block.coded.planes - pieces.zero_planes)};
     }
-    t.segments = next - static_cast<uint32_t>(first_segment_[tile]);
+    if (!decoded.in_place) t.segments = next - first_of_tile;
 }
 
 // Copies their pieces one behind the other, tile by tile.

@@ -68,8 +68,9 @@ class BlockLists {
         uint64_t bytes;
         uint32_t segments;
     };
-    void list_tile(std::span<const uint8_t> codestream, const DecodedBlocks &decoded, size_t tile,
-                   DecoderSegment *segments);
+    // [first_block, last_block) of the decoded ones: a part of a tile where they are in place, else all of its blocks.
+    void list_blocks(std::span<const uint8_t> codestream, const DecodedBlocks &decoded, size_t tile, size_t first_block,
+                     size_t last_block, DecoderSegment *segments);
     void join_segments(ThreadPool &pool, uint8_t *bytes, DecoderSegment *segments);
 
     std::vector<Tile> tiles_;
