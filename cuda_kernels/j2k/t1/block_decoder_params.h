@@ -32,8 +32,8 @@ struct LaneShares {
 };
 
 // The blocks of a picture for one of the decoders, all in device memory. `bytes` can be read in whole words of four:
-// the codestream, and behind it the segments that packets cut into pieces, joined. `damaged` counts the blocks for
-// which decode_mq_block() or decode_ht_block() returns false.
+// the codestream, or the bytes of segments, joined. `damaged` counts the blocks for which decode_mq_block() or
+// decode_ht_block() returns false.
 struct CodedBlocks {
     const uint8_t *bytes;  // aligned to 4
     const DecoderSegment *segments;
