@@ -11,15 +11,18 @@
 namespace cudaenc::j2k {
 
 struct Recoded {
-    std::vector<uint8_t> codestream;
-    std::string note;  // what it does not keep; mostly empty
+    std::vector<uint8_t> codestream;  // or packet
+    std::string note;                 // what it does not keep; mostly empty
 };
 
 // Codes the blocks of a codestream anew, by the HT coder or by the MQ coder without style. Headers stay but for what
 // tells of the coder; each tile becomes a tile-part. Coefficients stay the same. Those of 9/7 in blocks that end within
 // a bit-plane are off by half a quantiser step, since their precision differs. A block goes to the last layer that had
 // bytes of it. Throws Error: CUDAENC_ERR_INVALID where headers, packets or blocks are damaged, CUDAENC_ERR_UNSUPPORTED
-// for tiles that are coded in a way of their own, and for more than 256 components or 100 layers.
+// for more than 256 components or 100 layers.
 Recoded recode(std::span<const uint8_t> codestream, bool to_ht, ThreadPool &pool);
+
+// Of a JP2 or JPH file too, whose other boxes stay, but for its brand.
+Recoded recode_packet(std::span<const uint8_t> packet, bool to_ht, ThreadPool &pool);
 
 }  // namespace cudaenc::j2k

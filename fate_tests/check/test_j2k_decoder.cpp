@@ -560,13 +560,14 @@ START_TEST(damaged_codestreams) {
 }
 END_TEST
 
-// By the other coder and back: the same samples, but for half a step of 9/7 where that is said.
-void compare_recoded(ThreadPool &pool, const std::vector<uint8_t> &codestream, const char *name) {
+// By the other coder and back: the same samples, but for half a step of 9/7 where that is said. Returns the peak error.
+int compare_recoded(ThreadPool &pool, const std::vector<uint8_t> &codestream, const char *name) {
     std::string damage;
     const std::vector<Plane> expected = decode(pool, codestream, {}, &damage);
     std::vector<uint8_t> stream = codestream;
     const bool is_ht = read_headers(codestream).style & kHt;
     bool is_exact = true;
+    int peak = 0;
     for (const bool to_ht : {!is_ht, is_ht}) {
         const Recoded recoded = recode(stream, to_ht, pool);
         const Description d = read_headers(recoded.codestream);
@@ -578,10 +579,12 @@ void compare_recoded(ThreadPool &pool, const std::vector<uint8_t> &codestream, c
             int most = 0;
             for (size_t i = 0; i < planes[c].samples.size(); i++)
                 most = std::max(most, std::abs(planes[c].samples[i] - expected[c].samples[i]));
+            peak = std::max(peak, most);
             EXPECT(!is_exact || !most, "%s, to %s: component %zu is off by %d", name, to_ht ? "HT" : "MQ", c, most);
         }
         stream = recoded.codestream;
     }
+    return peak;
 }
 
 START_TEST(recoded_codestreams) {
@@ -594,6 +597,55 @@ START_TEST(recoded_codestreams) {
         compare_recoded(pool, codestream, format_string("repeat %d", repeat).c_str());
         EXPECT(said([&] { recode(std::span(codestream).first(codestream.size() / 2), true, pool); }) != "nothing");
     }
+}
+END_TEST
+
+// Files through the C API: other boxes stay, and the brand tells of the coder.
+START_TEST(recoded_files) {
+    Random random(12);
+    Picture picture = make_picture(random, make_format(61, 47, 3, 8, false, CUDAENC_COLOR_RGB));
+    fill(random, picture, Content::noise);
+    std::vector<uint8_t> file = code(random, picture, false, true, true);
+    const std::vector<uint8_t> xml = box("xml ", {'<', 'a', '/', '>'});
+    file.insert(file.end(), xml.begin(), xml.end());
+    const std::vector<uint8_t> first = file;
+    for (const int ht : {1, 0, 0}) {
+        std::vector<uint8_t> out(1);
+        CudaencJ2kRecode recode{};
+        recode.struct_size = sizeof recode;
+        recode.data = file.data(), recode.size = file.size(), recode.htj2k = ht, recode.threads = 1;
+        recode.bytes = out.data(), recode.capacity = out.size();
+        size_t bytes = 0;
+        EXPECT_EQ(cudaenc_j2k_recode(&recode, &bytes), CUDAENC_ERR_INVALID);
+        EXPECT(bytes > 1 && std::string(cudaenc_last_error()).find("capacity 1 is not allowed") == 0, "%s",
+               cudaenc_last_error());
+        out.resize(bytes);
+        recode.bytes = out.data(), recode.capacity = bytes;
+        EXPECT_EQ(cudaenc_j2k_recode(&recode, &bytes), CUDAENC_OK);
+        EXPECT(bytes == out.size() &&
+               std::equal(xml.begin(), xml.end(), out.end() - static_cast<ptrdiff_t>(xml.size())));
+        EXPECT(std::equal(out.begin() + 20, out.begin() + 24, ht ? "jph " : "jp2 "));
+        const DecodedFile made(out), was(first);
+        EXPECT(!made.corrupt && made.picture.memory[0] == was.picture.memory[0] &&
+               made.picture.memory[2] == was.picture.memory[2]);
+        file = out;
+    }
+    CudaencJ2kRecode recode{};
+    recode.struct_size = sizeof recode;
+    size_t bytes = 5;
+    const auto refused = [&](int code, const char *words) {
+        EXPECT_EQ(cudaenc_j2k_recode(&recode, &bytes), code);
+        EXPECT(std::string(cudaenc_last_error()).find(words) != std::string::npos, "%s", cudaenc_last_error());
+    };
+    refused(CUDAENC_ERR_INVALID, "data NULL");
+    recode.data = file.data(), recode.size = file.size();
+    refused(CUDAENC_ERR_INVALID, "bytes NULL");
+    recode.bytes = file.data(), recode.htj2k = 2;
+    refused(CUDAENC_ERR_INVALID, "htj2k 2 is not allowed");
+    recode.htj2k = 1, recode.size = 20;
+    refused(CUDAENC_ERR_INVALID, "neither a codestream nor a file");
+    EXPECT_EQ(cudaenc_j2k_recode(nullptr, &bytes), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(cudaenc_j2k_recode(&recode, nullptr), CUDAENC_ERR_INVALID);
 }
 END_TEST
 
@@ -628,11 +680,10 @@ Plane read_pgx(const std::filesystem::path &path) {
     return p;
 }
 
-// Those that are coded in a way that recoding refuses say so.
+// Of codestreams that recoding refuses it says why.
 void compare_recoded_file(ThreadPool &pool, const std::vector<uint8_t> &codestream, const char *name) {
     try {
-        compare_recoded(pool, codestream, name);
-        std::printf("T.803 %s: recoded\n", name);
+        std::printf("T.803 %s: recoded, peak error %d\n", name, compare_recoded(pool, codestream, name));
     } catch (const Error &e) {
         EXPECT(e.code == CUDAENC_ERR_UNSUPPORTED, "%s: %s", name, e.what());
         std::printf("T.803 %s: not recoded, %s\n", name, e.what());
@@ -706,6 +757,7 @@ int main(int argc, char **argv) {
     tcase_add_test(host, two_codestreams_in_a_packet);
     tcase_add_loop_test(host, damaged_codestreams, 0, 4);
     tcase_add_loop_test(host, recoded_codestreams, 0, 4);
+    tcase_add_test(host, recoded_files);
     tcase_add_test(host, conformance);
     return run_suite(suite);
 }

@@ -39,7 +39,7 @@ from ._native import CudaencError, InvalidError, version
 from ._planes import Header
 
 __all__ = ["ContentLight", "CudaencError", "Decoder", "DevicePacket", "Encoder", "Header", "InvalidError", "MasteringDisplay", "Packet",
-           "Picture", "decode", "decode_batch", "encode", "encode_batch", "header", "version"]
+           "Picture", "decode", "decode_batch", "encode", "encode_batch", "header", "recode", "version"]
 __version__ = version()
 
 ffi, lib = _native.ffi, _native.lib
@@ -718,6 +718,28 @@ def header(data: _Data, codec: Optional[str] = None, **options: Any) -> Header:
     """What decode() would fill, without decoding. Arguments and errors are Decoder's."""
     with Decoder(**{**_options_of(codec, data, None, options), "device": "cpu", "threads": 1, "in_flight": 1}) as decoder:
         return decoder.header(data)
+
+
+def recode(data: _Data, htj2k: bool = True, threads: int = 0) -> bytes:
+    """A picture of JPEG 2000 Part 1 as HTJ2K, or with htj2k=False back, by coefficients: no samples change. A codestream, or a
+    JP2 or JPH file, whose other boxes stay. What HTJ2K cannot keep, such as ends of layers, is logged. threads: of the CPU, 0:
+    one per core. Raises InvalidError (a ValueError), MemoryError; NotImplementedError."""
+    source = Decoder._bytes_of(data)
+    log, size = _native.Log(), ffi.new("size_t *")
+    request = ffi.new("CudaencJ2kRecode *", {"struct_size": ffi.sizeof("CudaencJ2kRecode")})
+    buffer = ffi.from_buffer(source)
+    request.data, request.size = ffi.cast("uint8_t *", buffer), len(source)
+    _native.set_member(request, "htj2k", "htj2k", htj2k)
+    _native.set_member(request, "threads", "threads", threads)
+    request.log, request.log_opaque = log.callback, log.handle
+    for _ in range(2):  # once more, where twice the size is too little
+        room = ffi.new("uint8_t[]", int(size[0]) or 2 * len(source) + 65536)
+        request.bytes, request.capacity = room, len(room)
+        outcome = log.outcome(lib.cudaenc_j2k_recode(request, size))
+        if outcome.code == lib.CUDAENC_OK or size[0] <= len(room):
+            break
+    outcome.check()
+    return bytes(ffi.buffer(room, size[0]))
 
 
 def decode_batch(packets: Iterable[_Data], in_flight: int = 8, codec: Optional[str] = None, *,

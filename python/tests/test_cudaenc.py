@@ -413,6 +413,22 @@ class Decode(unittest.TestCase):
         cudaenc.decode(jpeg, out=gray)
         self.assertTrue(numpy.array_equal(gray, cudaenc.decode(jpeg).planes[0]))
 
+    def test_recode(self):
+        array = picture(45, 67, 3)
+        jp2 = cudaenc.encode(array, icc_profile=None)
+        jph = cudaenc.recode(jp2)
+        self.assertEqual((jp2[20:24], jph[20:24]), (b"jp2 ", b"jph "))
+        for data in jph, cudaenc.recode(jph, htj2k=False), cudaenc.recode(bytearray(jph), threads=2):
+            self.assertTrue(numpy.array_equal(numpy.dstack(cudaenc.decode(data).planes), array))
+        with self.assertRaisesRegex(ValueError, "neither a codestream nor a file"):
+            cudaenc.recode(b"nothing")
+        with self.assertRaisesRegex(ValueError, "htj2k 2 is not allowed"):
+            cudaenc.recode(jp2, htj2k=2)
+        with self.assertRaises(ValueError):
+            cudaenc.recode(jp2[:-100])
+        with self.assertLogs("cudaenc", "WARNING"):
+            cudaenc.recode(cudaenc.encode(array, layers=3, quality=90))
+
     def test_options(self):
         data = cudaenc.encode(picture(20, 30))
         for options, words in (({"region": (0, 0, 31, 1)}, "within the picture of 30x20"), ({"region": (0, 0, 3)}, "x, y, width, height"),

@@ -48,7 +48,7 @@ size_t precinct_bytes(const ComponentCoding &coding) {
     return coding.default_precincts ? 0 : static_cast<size_t>(coding.levels) + 1;
 }
 
-void put_cod(Bytes &out, const Description &p) {  // A.6.1
+void put_cod(Bytes &out, const TileCoding &p) {  // A.6.1
     begin_segment(out, kCod, 12 + precinct_bytes(p));
     out.put8((p.default_precincts ? 0 : 1) | (p.sop ? 2 : 0) | (p.eph ? 4 : 0));
     out.put8(p.progression);
@@ -65,7 +65,7 @@ void put_coc(Bytes &out, size_t component, const ComponentCoding &coding) {  // 
 }
 
 // A.6.4 and A.6.5: QCD for the first component, QCC for each that differs from it.
-void put_quantisation(Bytes &out, const Description &p, size_t component, std::vector<SpqcdField> &steps) {
+void put_quantisation(Bytes &out, const TileCoding &p, size_t component, std::vector<SpqcdField> &steps) {
     const Quantisation &bands = p.quantisation[component];
     const bool reversible = p.of_component(component).reversible;
     begin_segment(out, component ? kQcc : kQcd, 3 + (component ? 1 : 0) + bands.steps.size() * (reversible ? 1 : 2));
@@ -80,7 +80,7 @@ void put_quantisation(Bytes &out, const Description &p, size_t component, std::v
         }
 }
 
-void put_poc(Bytes &out, const Description &p) {  // A.6.6
+void put_poc(Bytes &out, const TileCoding &p) {  // A.6.6
     begin_segment(out, kPoc, 2 + 7 * p.poc.size());
     for (const ProgressionChange &change : p.poc) {
         out.put8(change.first_resolution), out.put8(change.first_component);
@@ -90,7 +90,30 @@ void put_poc(Bytes &out, const Description &p) {  // A.6.6
     }
 }
 
+// region_shifts: that others tell, which the tile's own replace.
+void put_coding(Bytes &out, const TileCoding &p, const std::vector<int> &region_shifts,
+                std::vector<SpqcdField> &steps) {
+    put_cod(out, p);
+    for (const auto &[c, coding] : p.coc) put_coc(out, c, coding);
+    for (size_t c = 0; c < p.quantisation.size(); c++)
+        if (!c || p.quantisation[c] != p.quantisation[0] || p.of_component(c).reversible != p.reversible)
+            put_quantisation(out, p, c, steps);
+    for (size_t c = 0; c < p.quantisation.size(); c++)  // A.6.3
+        if (p.region_shift(c) || (!region_shifts.empty() && region_shifts[c])) {
+            begin_segment(out, kRgn, 5);
+            out.put8(static_cast<uint32_t>(c)), out.put8(0), out.put8(p.region_shift(c));
+        }
+    if (!p.poc.empty()) put_poc(out, p);
+}
+
 }  // namespace
+
+std::vector<uint8_t> make_tile_header(const Description &d, const TileCoding &tile) {
+    Bytes out;
+    std::vector<SpqcdField> steps;
+    put_coding(out, tile, d.region_shifts, steps);
+    return std::move(out.data);
+}
 
 MainHeader make_main_header(const Description &p, std::span<const TilePart> tile_parts) {
     MainHeader header;
@@ -98,17 +121,7 @@ MainHeader make_main_header(const Description &p, std::span<const TilePart> tile
     out.put16(kSoc);
     put_siz(out, p);
     if (p.part) put_cap(out, p);
-    put_cod(out, p);
-    for (const auto &[c, coding] : p.coc) put_coc(out, c, coding);
-    for (size_t c = 0; c < p.components.size(); c++)
-        if (!c || p.quantisation[c] != p.quantisation[0] || p.of_component(c).reversible != p.reversible)
-            put_quantisation(out, p, c, header.steps);
-    for (size_t c = 0; c < p.components.size(); c++)  // A.6.3
-        if (p.region_shift(c)) {
-            begin_segment(out, kRgn, 5);
-            out.put8(static_cast<uint32_t>(c)), out.put8(0), out.put8(p.region_shift(c));
-        }
-    if (!p.poc.empty()) put_poc(out, p);
+    put_coding(out, p, {}, header.steps);
     if (!p.comment.empty()) {  // A.9.2
         begin_segment(out, kCom, 4 + p.comment.size());
         out.put16(1);  // Latin text

@@ -17,6 +17,9 @@ struct MainHeader {
 // tile_parts: Geometry::tile_parts. Marker segments of tiles are no part of it.
 MainHeader make_main_header(const Description &description, std::span<const TilePart> tile_parts);
 
+// The marker segments of a tile whose coding is not the picture's, for the header of its first tile-part.
+std::vector<uint8_t> make_tile_header(const Description &description, const TileCoding &tile);
+
 // Throws Error(CUDAENC_ERR_UNSUPPORTED) if the length does not fit the tile-part's header.
 void check_tile_part_length(uint64_t bytes);
 
