@@ -19,9 +19,9 @@ class MqLaneDecoder {
         shift(8);
         shift(7);
     }
-    // A decision in a context of that state, which takes its next one. rows: of kMqTable.
-    DEVICE_MEMBER uint32_t decode(MqState state, MqState &context, const MqState *rows) {
-        const uint32_t qe = state >> 17, rest = a_ - qe;
+    // A decision in a context of that state. Both take its next one. rows: of kMqTable.
+    DEVICE_MEMBER uint32_t decode(MqState &state, MqState &context, const MqState *rows) {
+        const uint32_t mps = state & 1, qe = state >> 17, rest = a_ - qe;
         const bool lower = c_ < qe;
         const uint32_t lps = lower != (rest < qe) ? 1 : 0;  // the exchange of C.3.2
         const uint32_t interval = lower ? qe : rest;
@@ -30,8 +30,8 @@ class MqLaneDecoder {
         a_ = interval << shifts;
         const MqState next = rows[mq_next_row(state, lps)];
         shift(shifts);
-        if (shifts) context = next;  // late, since it comes from memory
-        return (state & 1) ^ lps;
+        if (shifts) context = state = next;  // late, since it comes from memory
+        return mps ^ lps;
     }
 
   private:
@@ -194,7 +194,8 @@ class MqLane {
     }
     DEVICE_MEMBER MqState &context(uint32_t number) { return contexts_[number * kLanes]; }
     DEVICE_MEMBER uint32_t decode(MqLaneDecoder &mq, uint32_t number) {
-        return mq.decode(context(number), context(number), tables_.rows);
+        MqState state = context(number);
+        return mq.decode(state, context(number), tables_.rows);
     }
 
     // ---- Words
@@ -379,22 +380,32 @@ class MqLane {
             const uint32_t refined = place.own.own & ~visited;
             if (!refined) return;
             const uint32_t near = place.near() & ~again;
-            // The next one is looked up while a decision is on its way.
+            // The two that follow are looked up while a decision is on its way.
             const auto context_of = [&](uint32_t i) { return kRefinement + (near >> i & 1) + (again >> i & 1) * 2; };
-            uint32_t members = refined, i = first_sample(members), number = context_of(i), ones = 0;
+            uint32_t left = refined, ones = 0;
+            const auto take = [&] {
+                const uint32_t i = first_sample(left);
+                left &= left - 1;
+                return i;
+            };
+            uint32_t i = take(), number = context_of(i);
             MqState state = opaque(context(number));
-            while (members) {
-                members &= members - 1;
-                const uint32_t following = first_sample(members), number_of_it = context_of(following);
+            uint32_t following = take(), number_of_it = context_of(following);
+            CUDAENC_NO_UNROLL
+            for (int count = popcount(refined); count > 0; count--) {
+                const MqState ahead = kRaw ? 0 : opaque(context(number_of_it));
+                const uint32_t last = take(), number_of_last = context_of(last);
                 uint32_t decision;
                 if constexpr (kRaw)
                     decision = source.get();
                 else
                     decision = source.decode(state, context(number), tables_.rows);
                 ones |= decision << i;
+                if (number_of_it != number) state = ahead;
                 i = following;
                 number = number_of_it;
-                if (!kRaw) state = opaque(context(number));
+                following = last;
+                number_of_it = number_of_last;
             }
             visit(place.index) = {visited | ones, refined};
         });
