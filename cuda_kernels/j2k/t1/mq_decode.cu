@@ -266,11 +266,11 @@ class MqLane {
     // The first one; any sample if there is none. fours: columns of four members.
     template <bool kCleanUp>
     DEVICE_MEMBER Member first_of(uint32_t members, uint32_t fours, uint64_t significant) const {
-        const uint32_t i = opaque(first_sample(members)), at = i + (i >> 2) * 2,
+        const uint32_t i = opaque(first_sample(members)), at = opaque(i + (i >> 2) * 2),
                        around = static_cast<uint32_t>(significant >> at);
         const uint32_t coding = tables_.codings[zero_codings_ + zero_coding_index(around)];
         if constexpr (!kCleanUp) return {i, at, coding, 0};
-        const uint32_t is_run = around & 0x3FFFF ? 0 : fours >> i & 1;
+        const uint32_t is_run = opaque(around & 0x3FFFF ? 0 : fours >> i & 1);
         return {i, at, is_run ? kRunLength << 1 : coding, is_run};
     }
 
@@ -309,6 +309,7 @@ class MqLane {
                 behind |= reached;
                 visited |= reached;
             }
+            behind = opaque(behind);  // keeps it, where the compiler would compute it anew
             const Member following = first_of<kCleanUp>(behind, fours, significant);
             const uint32_t decision = mq.decode(state, context(coding >> 1), tables_.rows) ^ (coding & 1),
                            of_own_sign = decision & is_sign;
