@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../common/device.h"
-#include "../../common/h264/lanes/intra_coder.h"
+#include "h264_reconstructed_picture.h"
 #include "testing.h"
 
 namespace cudaenc::testing {
@@ -25,12 +25,6 @@ inline constexpr h264::ScalingLists test_scaling_lists = [] {
         }
     return l;
 }();
-
-// Blocks that are not coded have any levels; this gives them none. levels: of a macroblock.
-inline void clear_uncoded(h264::ChromaFormat f, const h264::Macroblock &m, int16_t *levels) {
-    for (int b = 0; b < h264::blocks_per_macroblock(f) && m.type != h264::MacroblockType::pcm; b++)
-        if (!h264::is_coded(m, f, b)) std::fill_n(levels + 16 * b, 16, int16_t{0});
-}
 
 // The coded_block_pattern that levels ask for (7.4.5); those of blocks that are not coded are zeros. Not of I_PCM.
 inline int pattern_of_levels(h264::ChromaFormat f, h264::MacroblockType type, const int16_t *levels) {

@@ -6,6 +6,7 @@
 #include "../../common/h264/sequence_coder.h"
 #include "../../cuda_kernels/h264/device_sequence_coder.h"
 #include "h264_inputs.h"
+#include "h264_reconstructed_picture.h"
 #include "h264_stream.h"
 #include "testing.h"
 
@@ -14,8 +15,6 @@ using namespace cudaenc::h264;
 using namespace cudaenc::testing;
 
 namespace {
-
-constexpr int kLevelCount = 16 * blocks_per_macroblock(ChromaFormat::c420);
 
 enum class Motion { none, pan, many, cut, noise, fade, kinds };
 const char *const motion_names[] = {"none", "pan", "many", "cut", "noise", "fade"};
@@ -53,25 +52,6 @@ struct Planes {
 };
 
 // ---- The coder
-
-// After each picture.
-struct Coded {
-    std::vector<Macroblock> macroblocks;
-    std::vector<int16_t> levels;
-    std::vector<uint8_t> planes[3];
-    explicit Coded(const PictureFormat &f)
-        : macroblocks(static_cast<size_t>(f.macroblocks())), levels(macroblocks.size() * kLevelCount) {
-        for (int c = 0; c < 3; c++)
-            planes[c].resize(macroblocks.size() * static_cast<size_t>(f.columns(c) * f.rows(c)));
-    }
-    // Blocks that are not coded have any levels.
-    void clear_uncoded() {
-        for (size_t m = 0; m < macroblocks.size(); m++)
-            for (int b = 0; b < kLevelCount / 16 && macroblocks[m].type != MacroblockType::pcm; b++)
-                if (!is_coded(macroblocks[m], ChromaFormat::c420, b))
-                    std::fill_n(&levels[m * kLevelCount + static_cast<size_t>(16 * b)], 16, int16_t{0});
-    }
-};
 
 struct Case {
     PictureFormat format;
@@ -116,24 +96,21 @@ struct Case {
     }
 };
 
-std::vector<Coded> code_on_cpu(const Case &c) {
+std::vector<ReconstructedPicture> code_on_cpu(const Case &c) {
     const PictureFormat &f = c.format;
     ThreadPool pool(1);
     SequenceCoder coder(f, 512, c.deblock);
-    std::vector<Coded> all;
+    std::vector<ReconstructedPicture> all;
     for (size_t i = 0; i < c.pictures.size(); i++) {
-        Coded coded(f);
+        ReconstructedPicture coded(f);
         SampleLayout layouts[3];
         for (int k = 0; k < 3; k++) layouts[k] = c.pictures[i].layout(k, c.pictures[i].samples[k].data());
         coder.begin(layouts, pool);
         coder.encode(layouts, {.qp = c.qps[i], .effort = kAllTypes, .aq_strength = c.aq_strength}, c.predicted(i), pool,
                      coded.macroblocks.data(), coded.levels.data(), c.columns(i));
         coder.keep(pool);
-        for (int k = 0; k < 3; k++) {
-            const int width = f.macroblock_columns() * f.columns(k);
-            for (int y = 0; y < f.macroblock_rows() * f.rows(k); y++)
-                std::copy_n(coder.decoded(k).at(0, y).data, width, &coded.planes[k][static_cast<size_t>(y * width)]);
-        }
+        coded.copy_rows(
+            [&](int k, uint8_t *to, int y, size_t width) { std::copy_n(coder.decoded(k).at(0, y).data, width, to); });
         coded.clear_uncoded();
         all.push_back(std::move(coded));
     }
@@ -141,12 +118,12 @@ std::vector<Coded> code_on_cpu(const Case &c) {
 }
 
 // again: each picture is coded twice.
-std::vector<Coded> code_on_device(const std::shared_ptr<Device> &device, const Case &c, bool again) {
+std::vector<ReconstructedPicture> code_on_device(const std::shared_ptr<Device> &device, const Case &c, bool again) {
     const PictureFormat &f = c.format;
     DeviceSequenceCoder coder(device, f, 512, c.deblock, c.aq_strength);
     SequenceBuffers buffers[2] = {coder.make_buffers(true), coder.make_buffers(false)};
     const SequenceFrame frames[2] = {coder.make_frame(), coder.make_frame()};
-    std::vector<Coded> all;
+    std::vector<ReconstructedPicture> all;
     for (size_t i = 0; i < c.pictures.size(); i++) {
         DeviceArray<uint8_t> samples[3];
         DeviceSequenceCoder::Picture picture{.buffers = &buffers[i % 2],
@@ -166,16 +143,13 @@ std::vector<Coded> code_on_device(const std::shared_ptr<Device> &device, const C
             coder.code(nullptr, picture);
             coder.keep(nullptr, picture);
         }
-        Coded coded(f);
+        ReconstructedPicture coded(f);
         const IntraBuffers &own = picture.buffers->intra;
         device->download(nullptr, coded.macroblocks.data(), own.macroblocks.data(), own.macroblocks.bytes());
         device->download(nullptr, coded.levels.data(), own.levels.data(), own.levels.bytes());
-        for (int k = 0; k < 3; k++) {
-            const int width = f.macroblock_columns() * f.columns(k);
-            for (int y = 0; y < f.macroblock_rows() * f.rows(k); y++)
-                device->download(nullptr, &coded.planes[k][static_cast<size_t>(y * width)],
-                                 picture.own->decoded[k].plane().at(0, y), static_cast<size_t>(width));
-        }
+        coded.copy_rows([&](int k, uint8_t *to, int y, size_t width) {
+            device->download(nullptr, to, picture.own->decoded[k].plane().at(0, y), width);
+        });
         device->synchronize(Device::Stream{});
         coded.clear_uncoded();
         all.push_back(std::move(coded));
@@ -191,16 +165,17 @@ START_TEST(coder) {
     for (int round = 0; round < 24; round++) {
         const auto &size = random.of(sizes);
         const Case c(random, size[0], size[1], static_cast<Motion>(round % static_cast<int>(Motion::kinds)), 5);
-        const std::vector<Coded> expected = code_on_cpu(c), own = code_on_device(device, c, random.one_in(3));
+        const std::vector<ReconstructedPicture> expected = code_on_cpu(c),
+                                                own = code_on_device(device, c, random.one_in(3));
         for (size_t i = 0; i < own.size(); i++) {
             const std::string what = c.name(i);
             for (size_t m = 0; m < own[i].macroblocks.size(); m++) {
                 const Macroblock &a = own[i].macroblocks[m], &b = expected[i].macroblocks[m];
                 EXPECT(a.type == b.type, "%s, macroblock %zu: type %d, not %d", what.c_str(), m,
                        static_cast<int>(a.type), static_cast<int>(b.type));
-                for (size_t k = m * kLevelCount; k < (m + 1) * kLevelCount; k++)
+                for (size_t k = m * ReconstructedPicture::kLevels; k < (m + 1) * ReconstructedPicture::kLevels; k++)
                     EXPECT(own[i].levels[k] == expected[i].levels[k], "%s, macroblock %zu, level %zu: %d, not %d",
-                           what.c_str(), m, k % kLevelCount, own[i].levels[k], expected[i].levels[k]);
+                           what.c_str(), m, k % ReconstructedPicture::kLevels, own[i].levels[k], expected[i].levels[k]);
                 const int parts = a.type < MacroblockType::p16x16 || a.type > MacroblockType::p8x8
                                       ? 0
                                       : parts_of(static_cast<Shape>(static_cast<int>(a.type) -

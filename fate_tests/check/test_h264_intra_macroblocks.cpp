@@ -14,7 +14,7 @@ using namespace cudaenc::testing;
 
 namespace {
 
-constexpr int kLevelCount = 16 * blocks_per_macroblock(ChromaFormat::c420), kVertical = 64;
+constexpr int kLevels = ReconstructedPicture::kLevels, kVertical = 64;
 
 // A picture, the one before as source and as decoded.
 struct Case {
@@ -60,17 +60,7 @@ struct Case {
     }
 };
 
-struct Coded {
-    std::vector<Macroblock> macroblocks;
-    std::vector<int16_t> levels;
-    std::vector<uint8_t> planes[3];
-    explicit Coded(const Case &c)
-        : macroblocks(static_cast<size_t>(c.format.macroblocks())), levels(macroblocks.size() * kLevelCount) {
-        for (int k = 0; k < 3; k++) planes[k].resize(c.decoded[k].size());
-    }
-};
-
-Coded code_on_cpu(const Case &c) {
+ReconstructedPicture code_on_cpu(const Case &c) {
     ThreadPool pool(3);
     PredictedPictureCoder coder(c.format, kVertical);
     PictureBefore before;
@@ -80,15 +70,13 @@ Coded code_on_cpu(const Case &c) {
     before.decoded.build(planes, c.width(0), c.height(0), pool);
     coder.load_source(c.before.layout[0], before.source, pool);
     coder.load_source(c.source.layout[0], source, pool);
-    Coded coded(c);
+    ReconstructedPicture coded(c.format);
     coder.encode(c.source.layout, {.qp = c.qp + c.drop_step, .effort = kAllTypes, .aq_strength = c.aq_strength}, before,
                  source, pool, coded.macroblocks.data(), coded.levels.data(), c.refresh);
-    for (int k = 0; k < 3; k++)
-        for (int y = 0; y < c.height(k); y++)
-            std::copy_n(coder.reconstruction(k).at(0, y).data, c.width(k),
-                        &coded.planes[k][static_cast<size_t>(y * c.width(k))]);
-    for (size_t m = 0; m < coded.macroblocks.size(); m++)
-        clear_uncoded(ChromaFormat::c420, coded.macroblocks[m], &coded.levels[m * kLevelCount]);
+    coded.copy_rows([&](int k, uint8_t *to, int y, size_t width) {
+        std::copy_n(coder.reconstruction(k).at(0, y).data, width, to);
+    });
+    coded.clear_uncoded();
     return coded;
 }
 
@@ -108,7 +96,7 @@ std::vector<int8_t> qps_of(const Case &c) {
 }
 
 // Codes the picture twice: what the first time leaves must not matter.
-Coded code_on_device(const std::shared_ptr<Device> &device, const Case &c) {
+ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const Case &c) {
     const PictureFormat &f = c.format;
     const int columns = f.macroblock_columns(), rows = f.macroblock_rows();
     const size_t count = static_cast<size_t>(f.macroblocks());
@@ -179,20 +167,17 @@ Coded code_on_device(const std::shared_ptr<Device> &device, const Case &c) {
                         .deblock_macroblocks = inputs.data(),
                         .deblock_vectors = vectors.data()});
     }
-    Coded coded(c);
+    ReconstructedPicture coded(c.format);
     device->download(nullptr, coded.macroblocks.data(), inter.macroblocks.data(), inter.macroblocks.bytes());
     device->download(nullptr, coded.levels.data(), inter.levels.data(), inter.levels.bytes());
-    for (int k = 0; k < 3; k++)
-        for (int y = 0; y < c.height(k); y++)
-            device->download(nullptr, &coded.planes[k][static_cast<size_t>(y * c.width(k))], planes[k].at(0, y),
-                             static_cast<size_t>(c.width(k)));
+    coded.copy_rows(
+        [&](int k, uint8_t *to, int y, size_t width) { device->download(nullptr, to, planes[k].at(0, y), width); });
     device->synchronize(Device::Stream{});
-    for (size_t m = 0; m < count; m++)
-        clear_uncoded(ChromaFormat::c420, coded.macroblocks[m], &coded.levels[m * kLevelCount]);
+    coded.clear_uncoded();
     return coded;
 }
 
-void expect_same(const Case &c, const Coded &own, const Coded &expected) {
+void expect_same(const Case &c, const ReconstructedPicture &own, const ReconstructedPicture &expected) {
     for (size_t m = 0; m < own.macroblocks.size(); m++) {
         const std::string what = format_string("%dx%d, QP %d + %d, 8x8 %d, macroblock %zu", c.format.width,
                                                c.format.height, c.qp, c.drop_step, c.format.transform_8x8, m);
@@ -201,9 +186,9 @@ void expect_same(const Case &c, const Coded &own, const Coded &expected) {
         EXPECT(own.macroblocks[m].type == of_cpu.type, "%s: type %d, not %d", what.c_str(),
                static_cast<int>(own.macroblocks[m].type), static_cast<int>(of_cpu.type));
         EXPECT(!std::memcmp(&own.macroblocks[m], &of_cpu, sizeof of_cpu), "%s: another macroblock", what.c_str());
-        for (size_t i = m * kLevelCount; i < (m + 1) * kLevelCount; i++)
+        for (size_t i = m * kLevels; i < (m + 1) * kLevels; i++)
             EXPECT(own.levels[i] == expected.levels[i], "%s: block %zu, level %zu: %d, not %d", what.c_str(),
-                   i % kLevelCount / 16, i % 16, own.levels[i], expected.levels[i]);
+                   i % kLevels / 16, i % 16, own.levels[i], expected.levels[i]);
         const int x = static_cast<int>(m) % c.format.macroblock_columns();
         EXPECT(!c.refresh.must_be_intra(x) || !is_inter(of_cpu.type), "%s is not intra", what.c_str());
     }
@@ -214,28 +199,17 @@ void expect_same(const Case &c, const Coded &own, const Coded &expected) {
                    i / static_cast<size_t>(c.width(k)));
 }
 
-PictureFormat format_of(int width, int height, bool high) {
-    return {.width = width,
-            .height = height,
-            .chroma = ChromaFormat::c420,
-            .bit_depth = 8,
-            .slices = 1,
-            .transform_8x8 = high,
-            .long_level_prefix = high,
-            .pcm_without_zeros = !high};
-}
-
 START_TEST(devices) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 1);
     int types[9]{};
     for (int round = 0; round < 48; round++) {
-        const PictureFormat f =
-            format_of(round ? random.between(1, 130) : 1, round > 1 ? random.between(1, 100) : 1, !random.one_in(3));
+        const PictureFormat f = make_picture_format(round ? random.between(1, 130) : 1,
+                                                    round > 1 ? random.between(1, 100) : 1, !random.one_in(3));
         const int qp = round % 5 == 0 ? random.between(0, 9) : random.between(0, kLastQp);
         const Case c(random, f, static_cast<Content>(round % 6), qp, random.of({0, 1, 2, 9}),
                      random.of({0, 2, 20, 255}), random.one_in(3));
-        const Coded expected = code_on_cpu(c);
+        const ReconstructedPicture expected = code_on_cpu(c);
         expect_same(c, code_on_device(device, c), expected);
         for (const Macroblock &m : expected.macroblocks) types[static_cast<int>(m.type)]++;
     }
@@ -250,14 +224,11 @@ START_TEST(runs) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 20);
     for (int round = 0; round < 4; round++) {
-        const PictureFormat f = format_of(16 * random.between(17, 34), 16 * random.between(2, 4), true);
+        const PictureFormat f = make_picture_format(16 * random.between(17, 34), 16 * random.between(2, 4), true);
         Case c(random, f, Content::mixed, random.between(20, 40), 0, 2, false);
-        bool must = false;
-        int left = 0;
-        for (uint8_t &macroblock : c.must_be_intra) {
-            if (left-- == 0) must = !must, left = random.between(0, must ? 19 : 3);
-            macroblock = must;
-        }
+        const int columns = f.macroblock_columns();
+        c.refresh.first = random.between(0, columns - 1);
+        c.refresh.end = random.between(c.refresh.first + 1, columns);
         expect_same(c, code_on_device(device, c), code_on_cpu(c));
     }
 }
@@ -267,11 +238,11 @@ END_TEST
 START_TEST(extremes) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 40);
-    const PictureFormat f = format_of(200, 90, true);
+    const PictureFormat f = make_picture_format(200, 90, true);
     for (const int changed : {0, 1}) {
         Case c(random, f, Content::mixed, 30, changed, 0, false);
         if (changed) c.refresh.end = f.macroblock_columns();
-        const Coded expected = code_on_cpu(c);
+        const ReconstructedPicture expected = code_on_cpu(c);
         expect_same(c, code_on_device(device, c), expected);
     }
 }
@@ -282,9 +253,9 @@ START_TEST(large_pictures) {
     Random random(3);
     const bool large = benched_on_gpu(device);
     for (const int changed : {0, 20, 1}) {
-        const Case c(random, format_of(large ? 3840 : 250, large ? 2160 : 100, true), Content::mixed, 26, changed, 2,
-                     false);
-        const Coded expected = code_on_cpu(c);
+        const Case c(random, make_picture_format(large ? 3840 : 250, large ? 2160 : 100, true), Content::mixed, 26,
+                     changed, 2, false);
+        const ReconstructedPicture expected = code_on_cpu(c);
         bench(
             format_string("one in %d macroblocks changed", changed).c_str(), device, c.format.macroblocks(),
             "macroblocks", [&] { expect_same(c, code_on_device(device, c), expected); }, "h264/inter/intra");

@@ -14,44 +14,23 @@ using namespace cudaenc::testing;
 
 namespace {
 
-constexpr int kLevelCount = 16 * blocks_per_macroblock(ChromaFormat::c420);
-
-struct Coded {
-    std::vector<Macroblock> macroblocks;
-    std::vector<int16_t> levels;
-    std::vector<uint8_t> planes[3];
-    explicit Coded(const PictureFormat &f)
-        : macroblocks(static_cast<size_t>(f.macroblocks())), levels(macroblocks.size() * kLevelCount) {
-        for (int c = 0; c < 3; c++)
-            planes[c].resize(macroblocks.size() * static_cast<size_t>(f.columns(c) * f.rows(c)));
-    }
-    void clear_uncoded() {
-        for (size_t m = 0; m < macroblocks.size(); m++)
-            testing::clear_uncoded(ChromaFormat::c420, macroblocks[m], &levels[m * kLevelCount]);
-    }
-};
-int row_size(const PictureFormat &f, int component) { return f.macroblock_columns() * f.columns(component); }
-int row_count(const PictureFormat &f, int component) { return f.macroblock_rows() * f.rows(component); }
-
-Coded code_on_cpu(const Source &source, int qp, int aq_strength, bool deblock) {
+ReconstructedPicture code_on_cpu(const Source &source, int qp, int aq_strength, bool deblock) {
     const PictureFormat &f = source.format;
     ThreadPool pool(1);
     SequenceCoder coder(f, 512, deblock);
-    Coded coded(f);
+    ReconstructedPicture coded(f);
     coder.encode(source.layout, {.qp = qp, .effort = kAllTypes, .aq_strength = aq_strength}, false, pool,
                  coded.macroblocks.data(), coded.levels.data());
     coder.keep(pool);
-    for (int c = 0; c < 3; c++)
-        for (int y = 0; y < row_count(f, c); y++)
-            std::copy_n(coder.decoded(c).at(0, y).data, row_size(f, c),
-                        &coded.planes[c][static_cast<size_t>(y * row_size(f, c))]);
+    coded.copy_rows(
+        [&](int c, uint8_t *to, int y, size_t width) { std::copy_n(coder.decoded(c).at(0, y).data, width, to); });
     coded.clear_uncoded();
     return coded;
 }
 
 // Codes a picture twice, into garbage.
-Coded code_on_device(const std::shared_ptr<Device> &device, const Source &source, int qp, int aq_strength,
-                     bool deblock) {
+ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const Source &source, int qp,
+                                    int aq_strength, bool deblock) {
     const PictureFormat &f = source.format;
     const int columns = f.macroblock_columns(), rows = f.macroblock_rows();
     const size_t count = static_cast<size_t>(f.macroblocks());
@@ -72,11 +51,12 @@ Coded code_on_device(const std::shared_ptr<Device> &device, const Source &source
     const DeviceArray<int8_t> decoded_qps(device, count);
     const DeviceArray<DeblockMacroblock> inputs(device, count);
     const DeviceArray<DeblockVector> vectors(device, 16 * count);
+    ReconstructedPicture coded(f);
     DevicePlane planes[3];
     std::array<ReconstructedPlane, 3> reconstruction;
     DeviceDeblocker::Picture filtered{{}, inputs.data(), vectors.data()};
     for (size_t c = 0; c < 3; c++) {
-        planes[c] = DevicePlane(device, row_size(f, static_cast<int>(c)), row_count(f, static_cast<int>(c)));
+        planes[c] = DevicePlane(device, coded.width(static_cast<int>(c)), coded.height(static_cast<int>(c)));
         reconstruction[c] = {planes[c].plane().data, planes[c].plane().stride};
         filtered.planes[c] = {planes[c].plane().data, planes[c].plane().stride};
     }
@@ -102,21 +82,19 @@ Coded code_on_device(const std::shared_ptr<Device> &device, const Source &source
                         .deblock_vectors = vectors.data()});
         deblocker.filter(nullptr, deblock_buffers, filtered);
     }
-    Coded coded(f);
     device->download(nullptr, coded.macroblocks.data(), buffers.macroblocks.data(), buffers.macroblocks.bytes());
     device->download(nullptr, coded.levels.data(), buffers.levels.data(), buffers.levels.bytes());
-    for (int c = 0; c < 3; c++)
-        for (int y = 0; y < row_count(f, c); y++)
-            device->download(nullptr, &coded.planes[c][static_cast<size_t>(y * row_size(f, c))],
-                             planes[c].plane().at(0, y), static_cast<size_t>(row_size(f, c)));
+    coded.copy_rows([&](int c, uint8_t *to, int y, size_t width) {
+        device->download(nullptr, to, planes[c].plane().at(0, y), width);
+    });
     device->synchronize(Device::Stream{});
     return coded;
 }
 
 void expect_same(const std::shared_ptr<Device> &device, const Source &source, int qp, int aq_strength, bool deblock) {
     const PictureFormat &f = source.format;
-    const Coded expected = code_on_cpu(source, qp, aq_strength, deblock);
-    const Coded own = code_on_device(device, source, qp, aq_strength, deblock);
+    const ReconstructedPicture expected = code_on_cpu(source, qp, aq_strength, deblock);
+    const ReconstructedPicture own = code_on_device(device, source, qp, aq_strength, deblock);
     const std::string what = format_string("%s, %dx%d, QP %d, adaptive %d, filter %d", device->name().c_str(), f.width,
                                            f.height, qp, aq_strength, deblock);
     for (size_t m = 0; m < own.macroblocks.size(); m++)
@@ -126,26 +104,15 @@ void expect_same(const std::shared_ptr<Device> &device, const Source &source, in
     for (int c = 0; c < 3; c++)
         for (size_t i = 0; i < own.planes[c].size(); i++)
             EXPECT(own.planes[c][i] == expected.planes[c][i], "%s: component %d, column %zu, row %zu: %d, not %d",
-                   what.c_str(), c, i % static_cast<size_t>(row_size(f, c)), i / static_cast<size_t>(row_size(f, c)),
+                   what.c_str(), c, i % static_cast<size_t>(own.width(c)), i / static_cast<size_t>(own.width(c)),
                    own.planes[c][i], expected.planes[c][i]);
-}
-
-PictureFormat format_of(int width, int height, bool high) {
-    return {.width = width,
-            .height = height,
-            .chroma = ChromaFormat::c420,
-            .bit_depth = 8,
-            .slices = 1,
-            .transform_8x8 = high,
-            .long_level_prefix = high,
-            .pcm_without_zeros = !high};
 }
 
 START_TEST(pictures) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 1);
     for (int round = 0; round < 60; round++) {
-        const PictureFormat f = format_of(random.between(1, 90), random.between(1, 70), !random.one_in(3));
+        const PictureFormat f = make_picture_format(random.between(1, 90), random.between(1, 70), !random.one_in(3));
         const int qp = round % 5 == 0 ? random.between(0, 12) : random.between(0, kLastQp);
         expect_same(device, Source(random, f, static_cast<Content>(round % 6)), qp,
                     random.one_in(2) ? random.of({1, 256, 3000}) : 0, round % 4 != 0);
@@ -157,7 +124,7 @@ START_TEST(large_pictures) {
     const auto device = open_test_device(_i);
     Random random(60);
     const bool large = benched_on_gpu(device);
-    const Source source(random, format_of(large ? 3840 : 336, large ? 2160 : 208, true), Content::mixed);
+    const Source source(random, make_picture_format(large ? 3840 : 336, large ? 2160 : 208, true), Content::mixed);
     bench(
         "an IDR picture", device, source.format.macroblocks(), "macroblocks",
         [&] { expect_same(device, source, 26, 0, true); }, "h264/intra/wavefront");
