@@ -5,23 +5,13 @@
 Usage: jpeg_colours.py FOLDER FILE...   FILE: of three or four components, of any sampling.
 """
 import itertools
-import struct
 import sys
 from pathlib import Path
 
+from jpeg_segments import joined, segments
+
 JFIF = b'JFIF\0\1\2\0\0\1\0\1\0\0'
 IDENTIFIERS = {'numbers': b'\1\2\3\4', 'zero': b'\0\1\2\3', 'letters': b'RGBK', 'inks': b'CMYK', 'swapped': b'BGRK', 'equal': b'\1\2\7\4'}
-
-
-def segments(data):
-    """[(marker, payload)] up to the first scan, whose payload has all the rest."""
-    at, found = 2, []
-    while not found or found[-1][0] != 0xDA:
-        marker, length = data[at + 1], struct.unpack('>H', data[at + 2:at + 4])[0]
-        end = len(data) if marker == 0xDA else at + 2 + length
-        found.append((marker, data[at + 4:end]))
-        at = end
-    return found
 
 
 def identified(marker, payload, identifiers):
@@ -33,14 +23,6 @@ def identified(marker, payload, identifiers):
     return bytes(payload)
 
 
-def write(path, parts):
-    data = b'\xff\xd8'
-    for marker, payload in parts:
-        scan_header = 1 + 2 * payload[0] + 3 if marker == 0xDA else len(payload)
-        data += struct.pack('>BBH', 0xFF, marker, scan_header + 2) + payload
-    path.write_bytes(data)
-
-
 folder = Path(sys.argv[1])
 folder.mkdir()
 for name in sys.argv[2:]:
@@ -50,4 +32,4 @@ for name in sys.argv[2:]:
         if adobe is not None:
             markers.append((0xEE, b'Adobe\0\x64\0\0\0\0' + bytes([adobe])))
         parts = markers + [(marker, identified(marker, payload, identifiers)) for marker, payload in plain]
-        write(folder / f'{Path(name).stem}-jfif{jfif}-adobe{adobe}-{kind}.jpg', parts)
+        (folder / f'{Path(name).stem}-jfif{jfif}-adobe{adobe}-{kind}.jpg').write_bytes(joined(parts))

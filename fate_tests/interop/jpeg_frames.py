@@ -13,6 +13,7 @@ from pathlib import Path
 
 import frame_fields
 from frame_fields import equal, run, value
+from jpeg_segments import joined, segments
 from tally import expect, finish
 
 BUILD, DEVICE = Path(sys.argv[1]).resolve(), (sys.argv[2:] or ['cpu'])[0]
@@ -47,25 +48,6 @@ def refused(name, data, error, word, *options, suffix='.jpg'):
 
 
 # ---- Marker segments
-
-def segments(data):
-    """[(marker, payload)] up to the first scan, whose payload has all the rest, coded data too."""
-    at, found = 2, []
-    while not found or found[-1][0] != 0xDA:
-        marker, length = data[at + 1], struct.unpack('>H', data[at + 2:at + 4])[0]
-        end = len(data) if marker == 0xDA else at + 2 + length
-        found.append((marker, data[at + 4:end]))
-        at = end
-    return found
-
-
-def joined(parts, before=b'\xff\xd8', fill=b''):
-    text = before
-    for marker, payload in parts:
-        length = 6 + 2 * payload[0] if marker == 0xDA else len(payload) + 2  # of a scan's header
-        text += fill + bytes([0xFF, marker]) + struct.pack('>H', length) + payload
-    return text
-
 
 def with_segment(data, marker, payload):
     parts = segments(data)
