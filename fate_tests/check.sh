@@ -168,9 +168,9 @@ beside interop-j2k-frames fate_tests/interop/j2k_frames.py "$FATE"
 beside interop-j2k-frames-emu fate_tests/interop/j2k_frames.py "$FATE" emu
 step api fate_tests/interop/api.sh "$FATE"
 step api-emu fate_tests/interop/api.sh "$FATE" emu
+[ -z "${MEDIA-}" ] || beside media fate_tests/interop/media.sh "$FATE" "$MEDIA"
 beside errors fate_tests/interop/errors.sh "$FATE"
 beside options python3 fate_tests/interop/options.py "$FATE"
-[ -z "${MEDIA-}" ] || beside media fate_tests/interop/media.sh "$FATE" "$MEDIA"
 
 record=fate_tests/gpu-record.txt
 if [ -f $record ] && [ "$(grep '^tree ' $record)" != "$(fate_tests/gpu/trees.sh)" ]; then
