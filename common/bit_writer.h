@@ -35,13 +35,14 @@ class BitWriter {
         uint64_t bits;
     };
     Run end() {
-        const Run run{begin_, uint64_t{next_ - begin_} * 64 + (64 - free_)};
+        const Run run{begin_, bits()};
         if (free_ < 64) words_[next_++] = word_;
         begin_ = next_;
         word_ = 0;
         free_ = 64;
         return run;
     }
+    uint64_t bits() const { return uint64_t{next_ - begin_} * 64 + (64 - free_); }  // of the run
     // Bits of the run beyond whole bytes.
     uint32_t phase() const { return (64 - free_) % 8; }
     void clear() { *this = BitWriter(std::move(words_)); }

@@ -273,6 +273,7 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     config.h264.scene_cut    = s->h264.scene_cut;
     config.h264.min_gop_size = FFMAX(avctx->keyint_min, 0);
     config.h264.intra_refresh = s->h264.intra_refresh;
+    config.h264.slice_max_bytes = s->h264.slice_max_bytes;
     if (avctx->max_b_frames > 0)
         av_log(avctx, AV_LOG_WARNING, "-bf has no effect: there are no B pictures\n");
     ret = set_level(avctx, s, &config.h264);
@@ -349,6 +350,7 @@ static const AVOption options[] = {
     CONST("sony",      "XAVC Intra: 8 slices", CUDAENC_AVC_INTRA_SONY, "avcintra_flavor"),
     { "sc_threshold", "Scene cuts become IDR pictures: where prediction saves at most so many percent; 0: none", OFFSET(h264.scene_cut), AV_OPT_TYPE_INT, { .i64 = 20 }, 0, 100, VE },
     { "intra_refresh", "Pictures in which columns of intra macroblocks pass over the picture, again and again; 0: none", OFFSET(h264.intra_refresh), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1000, VE },
+    { "slice_max_bytes", "Bytes of NAL units of slices at most, without start codes, with P pictures; 0: any", OFFSET(h264.slice_max_bytes), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1000000, VE },
     { "encrypt_key", "AES key in hex, 16, 24 or 32 bytes: signs of levels turn by it, with encrypt_iv", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
     { "encrypt_parts", "What a key turns beside signs, any combination", OFFSET(h264.encrypt_parts), AV_OPT_TYPE_FLAGS, { .i64 = 0 }, 0, CUDAENC_H264_ENCRYPT_PLACES | CUDAENC_H264_ENCRYPT_MODES, VE, .unit = "encrypt_parts" },
     CONST("places", "Places of levels in their blocks", CUDAENC_H264_ENCRYPT_PLACES, "encrypt_parts"),

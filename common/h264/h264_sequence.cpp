@@ -29,6 +29,7 @@ SequencePipeline::SequencePipeline(const Params &params, int slots, int threads,
       gop_(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks()) {
     for (int i = 0; i < slots; i++) pictures_[static_cast<size_t>(i)].slot = i;
     waiting_.reserve(static_cast<size_t>(slots));
+    if (p_.slice_max_bytes) division_.emplace(p_.picture.macroblocks(), p_.slice_max_bytes);
 }
 
 void SequencePipeline::take(int slot, const SourcePicture &frame) {
@@ -71,12 +72,12 @@ PooledBuffer SequencePipeline::code(int slot) {
     Picture &picture = pictures_[static_cast<size_t>(slot)];
     sequence_.begin(picture.layouts.data(), pool());
     choose_type(picture);
+    if (division_) set_slices();
     encode(picture);
     if (!p_.rate.constant()) settle_qp(picture);
     std::span<const uint8_t> slices;
     for (bool counted = !p_.rate.constant();; counted = true) {
-        slices = slice_coder_.code(pool(), {macroblocks_.data(), levels_.data(), nullptr, !picture.key},
-                                   picture.headers.data());
+        slices = code_slices(picture);
         if (!encode_again(picture, slices.size(), counted)) break;
     }
     PooledBuffer packet = take_packet(packet_writer_.packet_bytes(picture, slices.size()));
@@ -85,6 +86,7 @@ PooledBuffer SequencePipeline::code(int slot) {
     sequence_.keep(pool());
     if (reconstructed) reconstructed(p_.picture, sequence_);
     gop_.end(picture.key);
+    if (division_) division_->next(slice_coder_);
     return packet;
 }
 
@@ -117,9 +119,25 @@ bool SequencePipeline::recode(Picture &picture) {
 void SequencePipeline::encode(Picture &picture) {
     const PictureQuality quality = {
         .qp = picture.qp, .effort = p_.effort, .aq_strength = p_.aq_strength, .counts = false, .reconstructs = true};
-    sequence_.encode(picture.layouts.data(), quality, !picture.header.is_idr(), pool(), macroblocks_.data(),
-                     levels_.data(), picture.refresh);
-    packet_writer_.make_headers(picture);
+    for (;;) {
+        sequence_.encode(picture.layouts.data(), quality, !picture.header.is_idr(), pool(), macroblocks_.data(),
+                         levels_.data(), picture.refresh);
+        packet_writer_.make_headers(picture, division_ ? division_->slices() : p_.slices);
+        if (!division_) return;
+        code_slices(picture);
+        if (division_->fits(slice_coder_)) return;
+        set_slices();
+    }
+}
+
+void SequencePipeline::set_slices() {
+    sequence_.set_slices(division_->slices());
+    slice_coder_.set_slices(division_->slices());
+}
+
+std::span<const uint8_t> SequencePipeline::code_slices(const Picture &picture) {
+    return slice_coder_.code(pool(), {macroblocks_.data(), levels_.data(), nullptr, !picture.key},
+                             picture.headers.data());
 }
 
 // Where the packet exceeds what the level allows: true, at a higher QP. counted: whether it was asked before.

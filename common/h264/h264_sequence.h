@@ -9,6 +9,7 @@
 #include "gop.h"
 #include "packet_writer.h"
 #include "sequence_coder.h"
+#include "slice_division.h"
 #include "syntax/slice_cpu.h"
 
 namespace cudaenc::h264 {
@@ -39,6 +40,8 @@ class SequencePipeline : public CpuEncoder {
     PooledBuffer code(int slot);
     void choose_type(Picture &picture);
     void encode(Picture &picture);
+    void set_slices();
+    std::span<const uint8_t> code_slices(const Picture &picture);
     void settle_qp(Picture &picture);
     bool recode(Picture &picture);
     bool encode_again(Picture &picture, uint64_t slice_bytes, bool counted);
@@ -47,6 +50,7 @@ class SequencePipeline : public CpuEncoder {
     QpPlanner planner_;
     SequenceCoder sequence_;
     SliceCoder slice_coder_;
+    std::optional<SliceDivision> division_;  // with slice_max_bytes
     std::vector<Macroblock> macroblocks_;
     LineVector<int16_t> levels_;
     Gop gop_;

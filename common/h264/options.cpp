@@ -36,6 +36,8 @@ static constexpr Option<CudaencH264Options> rows[] = {
      1000000},
     {OPTION(intra_refresh),
      "Pictures in which columns of intra macroblocks pass over the picture, again and again; 0: none", 0, 1, 1000},
+    {OPTION(slice_max_bytes), "Bytes of NAL units of slices at most, without start codes, with P pictures; 0: any", 0,
+     640, 1000000},
     {OPTION(encrypt_parts), "What a key turns beside signs, any combination", 0, 0, 3, "places modes"},
 };
 const OptionTable<CudaencH264Options> kH264Options = rows;

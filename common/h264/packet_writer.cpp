@@ -134,10 +134,10 @@ void PacketWriter::write_timing(PictureState &picture, int pictures) const {
     picture.prefix.insert(picture.prefix.begin() + static_cast<ptrdiff_t>(picture.sei_at), nal.begin(), nal.end());
 }
 
-void PacketWriter::make_headers(PictureState &picture) const {
+void PacketWriter::make_headers(PictureState &picture, const std::vector<Slice> &slices) const {
     picture.headers.clear();
     picture.header.qp_delta = std::min(picture.qp, kMaxQp) - p_.rate.qp;
-    for (const Slice &slice : p_.slices) {
+    for (const Slice &slice : slices) {
         picture.header.first_macroblock = slice.first;
         picture.headers.push_back(make_slice_header(picture.header));
     }
@@ -145,7 +145,8 @@ void PacketWriter::make_headers(PictureState &picture) const {
 
 PacketSize PacketWriter::size(const PictureState &picture, uint64_t slice_bytes) const {
     const uint64_t likely = picture.prefix.size() + slice_bytes + (p_.rate.cbr ? kLeastFillerBytes : 0);
-    return {.likely = likely, .most = likely + slice_bytes / 512 + 2 + 2 * p_.slices.size()};
+    return {.likely = likely,
+            .most = likely + slice_bytes / 512 + 2 + 2 * std::max(p_.slices.size(), picture.headers.size())};
 }
 
 PacketSize PacketWriter::estimate(const PictureState &picture, uint64_t bits) const {
@@ -165,6 +166,13 @@ size_t PacketWriter::packet_bytes(const PictureState &picture, uint64_t slice_by
     return static_cast<size_t>(std::max(picture.prefix.size() + slice_bytes, filled));
 }
 
+// Of the next NAL unit of filler data, where so many bytes are to be filled. No rest is too small for one.
+size_t PacketWriter::filler_bytes(size_t left) const {
+    const size_t most = static_cast<size_t>(p_.slice_max_bytes) + kStartCodeBytes;
+    if (!p_.slice_max_bytes || left <= most) return left;
+    return std::min(most, left - kLeastFillerBytes);
+}
+
 void PacketWriter::write_around(const PictureState &picture, uint64_t slice_bytes, CudaencBuffer &packet) const {
     packet.quality = std::min(picture.qp, kMaxQp);  // beyond it frequencies are lost
     packet.delta = !picture.header.is_idr();
@@ -178,8 +186,11 @@ void PacketWriter::write_around(const PictureState &picture, uint64_t slice_byte
         std::fill(packet.data + begin, packet.data + end, uint8_t{0});
         return;
     }
-    const std::vector<uint8_t> filler = make_filler(end - begin);
-    std::copy(filler.begin(), filler.end(), packet.data + begin);
+    for (size_t at = begin; at < end;) {
+        const std::vector<uint8_t> filler = make_filler(filler_bytes(end - at));
+        std::copy(filler.begin(), filler.end(), packet.data + at);
+        at += filler.size();
+    }
 }
 
 // ---- Encryption

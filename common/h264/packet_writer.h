@@ -40,7 +40,9 @@ class PacketWriter {
     // With HRD parameters, after QpPlanner::begin(): a buffering period and picture timing. pictures: coded from the
     // IDR picture before on, with that one; 0: there was none.
     void write_timing(PictureState &picture, int pictures) const;
-    void make_headers(PictureState &picture) const;  // at its QP
+    // At its QP, of the stream's slices or of others.
+    void make_headers(PictureState &picture) const { make_headers(picture, p_.slices); }
+    void make_headers(PictureState &picture, const std::vector<Slice> &slices) const;
 
     // Of the packet, from the bytes of the slices' NAL units, or from bits of all macroblock_layer().
     PacketSize size(const PictureState &picture, uint64_t slice_bytes) const;
@@ -63,6 +65,7 @@ class PacketWriter {
 
   private:
     int since_buffering_period(int pictures) const;
+    size_t filler_bytes(size_t left) const;
 
     const Params &p_;
     RateTarget rate_;

@@ -219,6 +219,11 @@ void check_gop(const CudaencH264Options &o, const Profile &profile, ChromaFormat
     if (o.gop_size == 1 && o.intra_refresh)
         refuse(
             format_string("intra_refresh %d is not allowed with gop_size 1: it goes with P pictures", o.intra_refresh));
+    if (o.gop_size == 1 && o.slice_max_bytes)
+        refuse(format_string("slice_max_bytes %d is not allowed with gop_size 1: it goes with P pictures",
+                             o.slice_max_bytes));
+    if (o.slice_max_bytes && o.slices)
+        refuse(format_string("slices %d is not allowed with slice_max_bytes, which divides pictures", o.slices));
     if (o.gop_size == 1) return;
     check_range("intra_refresh", o.intra_refresh, 0, o.gop_size - 1);
     const auto refuse_with = [&](const std::string &what) {
@@ -397,7 +402,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     if (!o.avc_intra_class) p.picture.slices = choose_slices(o.slices, profile, level, p.picture, p.rate);
     if (has_min_cr(profile)) std::tie(p.rate.most_first, p.rate.most) = largest_pictures(level, p.picture, p.rate);
     limit_to_level(level, profile, p.rate);
-    for (int i = 0; i < p.picture.slices; i++) p.slices.push_back(p.picture.slice(i));
+    p.slices = p.picture.all_slices();
     p.effort = o.effort;
     p.avc_intra_class = o.avc_intra_class;
     p.avc_intra_flavor = o.avc_intra_flavor;
@@ -411,6 +416,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.least_gop_size = o.min_gop_size ? o.min_gop_size : std::max(o.gop_size / 10, 1);
     p.scene_cut = o.scene_cut;
     p.intra_refresh = o.intra_refresh;
+    p.slice_max_bytes = o.slice_max_bytes;
     p.most_vertical_vector = most_vertical_vector(level);
     p.deblock = o.deblock < 0 ? o.gop_size > 1 : o.deblock;
     p.keystream = o.keystream;
@@ -492,6 +498,7 @@ RateTarget changed_rate(const Params &p, RateTarget r, const RateChange &change)
 std::string only_on_cpu(const Params &p) {
     if (p.gop_size == 1) return {};
     if (p.effort != kAllTypes) return format_string("effort %d", p.effort);
+    if (p.slice_max_bytes) return "slice_max_bytes";
     return {};
 }
 

@@ -29,6 +29,7 @@ struct Params {
     int gop_size;              // pictures from an IDR picture to the next
     int least_gop_size;        // the same where a scene cut begins the next one
     int scene_cut;             // see Gop
+    int slice_max_bytes;       // of a NAL unit; 0: slices are fixed
     int intra_refresh;         // pictures of a refresh; 0: there is none
     int most_vertical_vector;  // samples, of the level
     uint32_t encrypt_parts;    // ScrambledParts

@@ -14,6 +14,11 @@ class SequenceCoder {
     // vertical: the level's limit for vectors, in samples. deblock: references are filtered (8.7).
     SequenceCoder(const PictureFormat &format, int vertical, bool deblock);
 
+    // The slices of what is encoded from here on, in place of the format's.
+    void set_slices(const std::vector<Slice> &slices) {
+        intra_coder_.set_slices(slices);
+        predicted_coder_.set_slices(slices);
+    }
     // The next picture, before all that follows.
     void begin(const SampleLayout *components, ThreadPool &pool);
     // Of the picture, and the last one that was kept: by a search as encode() at this QP has it.

@@ -99,7 +99,7 @@ keys "0" "${source[@]}" -- -g 100 -sc_threshold 0
 # ---- P pictures in containers: packets in the order of pictures, dts as pts, IDR pictures as keys, the samples of the byte stream.
 # FFmpeg's parser, without which MPEG-TS has no packets, calls recovery points keys, too.
 shown() { ffmpeg "$@" -fps_mode passthrough -f rawvideo - | md5sum; }
-for options in "-g 8 -profile baseline" "-g 8 -aud 1 -slices 3" "-g 50 -intra_refresh 6"; do
+for options in "-g 8 -profile baseline" "-g 8 -aud 1 -slices 3" "-g 50 -intra_refresh 6" "-g 8 -slice_max_bytes 700"; do
     # shellcheck disable=SC2206 # words
     source=(-f lavfi -i testsrc2=s=176x144:r=25 -frames:v 20 -pix_fmt yuv420p "${encode[@]}" $options -sc_threshold 0 -crf 26 -bitexact)
     ffmpeg "${source[@]}" -f h264 "$work/gop.h264"
@@ -128,8 +128,10 @@ gop.mkv
 gop.ts
 gop.nut
 END
-    ffmpeg "${source[@]}" -f rtp -packetsize 500 "$work/gop.rtp" >"$work/gop.sdp"
-    message=$(python3 "$here/h264_rtp.py" "$work/gop.rtp" 500 0 2>&1 >"$work/rtp.h264" | tail -n 1)
+    most=500 most_nal=0 # slices of 700 bytes are not divided
+    [[ $options != *slice_max* ]] || most=712 most_nal=700
+    ffmpeg "${source[@]}" -f rtp -packetsize $most "$work/gop.rtp" >"$work/gop.sdp"
+    message=$(python3 "$here/h264_rtp.py" "$work/gop.rtp" $most $most_nal 2>&1 >"$work/rtp.h264" | tail -n 1)
     [ "$(shown -f h264 -i "$work/rtp.h264")" = "$wanted" ] || message+=" other pictures"
     result "RTP, $options" "$message"
 done

@@ -64,7 +64,7 @@ class Option:
             numbers = ['powers of two, ' * self.power_of_two + (f'{self.low:g} or more' if self.high >= 2**63 - 1 else
                                                                 f'{self.low}{to}{self.high}')]
         named = {value for _, value, _ in self.named}
-        return ', '.join(names + (numbers if set(range(self.low, min(self.high, 100) + 1)) - named else []))
+        return ', '.join(names + (numbers if set(range(self.low, min(self.high, self.low + 100) + 1)) - named else []))
 
     def default_name(self):
         return next((name for name, value, _ in self.named if value == self.default and self.kind != 'flags'), None)

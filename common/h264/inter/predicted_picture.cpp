@@ -28,11 +28,11 @@ PredictedPictureCoder::PredictedPictureCoder(const PictureFormat &format, int ve
       columns_(format.macroblock_columns()),
       rows_(format.macroblock_rows()),
       vertical_(vertical),
+      slices_(columns_, format.all_slices()),
       search_(columns_, rows_, vertical),
       refinement_(columns_, rows_, vertical),
       intra_done_(std::make_unique<std::atomic<int>[]>(static_cast<size_t>(rows_))) {
     const size_t count = static_cast<size_t>(columns_ * rows_);
-    for (int slice = 0; slice < format.slices; slice++) slices_.resize(format.first_row(slice + 1), slice);
     for (int c = 0; c < 3; c++) {  // rows of a macroblock must not share cache sets
         strides_[c] = (columns_ * format.columns(c) + 63) / 64 * 64 + 32;
         planes_[c].resize(static_cast<size_t>(strides_[c] * rows_ * format.rows(c)));
@@ -51,11 +51,6 @@ void PredictedPictureCoder::for_rows(ThreadPool &pool, const Body &body) {
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
         for (int x = 0; x < columns_; x++) body(x, static_cast<int>(y));
     });
-}
-
-Available PredictedPictureCoder::available(int x, int y) const {
-    const bool above = y > first_row(y);
-    return {.left = x > 0, .above = above, .above_right = above && x + 1 < columns_, .other_corner = x == 0 || !above};
 }
 
 void PredictedPictureCoder::encode(const SampleLayout *components, const PictureQuality &quality,
@@ -186,7 +181,7 @@ void PredictedPictureCoder::code_intra(MacroblockCoder &coder, int x, int y) {
     MacroblockCoder::Place place{};
     for (int c = 0; c < 3; c++) place.samples[c] = at(c, x, y);
     place.available = available(x, y);
-    place.left = x ? &neighbours_[i - 1] : nullptr;
+    place.left = place.available.left ? &neighbours_[i - 1] : nullptr;
     place.above = place.available.above ? &neighbours_[i - static_cast<size_t>(columns_)] : nullptr;
     place.qp = qp_[i];
     place.drop_step = drop_step_;
@@ -263,8 +258,10 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
 
 // Differences of vectors, now that all are known.
 void PredictedPictureCoder::finish_motion(int x, int y) {
-    const MotionField field = {.motion = motion_.data(), .columns = columns_, .first = columns_ * first_row(y)};
-    finish_macroblock(field, x, y, macroblocks_[index_of(x, y)], slices_[static_cast<size_t>(y)]);
+    const size_t i = index_of(x, y);
+    const MotionField field = {
+        .motion = motion_.data(), .columns = columns_, .first = static_cast<int>(slices_.first(i))};
+    finish_macroblock(field, x, y, macroblocks_[i], slices_.number(i));
 }
 
 void PredictedPictureCoder::write_qp_deltas() {

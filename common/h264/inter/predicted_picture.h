@@ -25,6 +25,8 @@ class PredictedPictureCoder {
     // vertical: the level's limit for vectors, in samples.
     PredictedPictureCoder(const PictureFormat &format, int vertical);
 
+    // As of IntraCoder.
+    void set_slices(const std::vector<Slice> &slices) { slices_.set(slices); }
     // The next picture, an intra one too, which the one after it is compared with.
     void load_source(const SampleLayout &luma, SourcePyramid &source, ThreadPool &pool);
     // The search that encode() has at a QP, ahead of it.
@@ -52,7 +54,7 @@ class PredictedPictureCoder {
     }
     uint32_t satd_lambda(size_t at) const { return satd_lambda_of(qp_[at] + drop_step_); }
     ByteBlock source_at(int x, int y) const { return block_at(source_->levels[0], x, y); }
-    Available available(int x, int y) const;
+    Available available(int x, int y) const { return slices_.available(x, y); }
 
     void load_lines(const SampleLayout &layout, int component, int y);
     void choose_qps(const PictureQuality &quality, int y);
@@ -70,8 +72,7 @@ class PredictedPictureCoder {
 
     const PictureFormat format_;
     const int columns_, rows_, vertical_;
-    std::vector<int> slices_;  // of rows
-    int first_row(int y) const { return format_.first_row(slices_[static_cast<size_t>(y)]); }
+    SliceMap slices_;
     MotionSearch search_;
     std::optional<uint32_t> searched_;  // with which lambda the picture was
     MotionRefinement refinement_;

@@ -61,26 +61,23 @@ IntraCoder::IntraCoder(const PictureFormat &format)
     : format_(format),
       neighbours_(static_cast<size_t>(format.macroblocks())),
       qp_(static_cast<size_t>(format.macroblocks())),
+      slices_(format.macroblock_columns(), format.all_slices()),
       rows_(std::make_unique<Row[]>(static_cast<size_t>(format.macroblock_rows()))),
       coded_rows_(std::make_unique<CodedRow[]>(static_cast<size_t>(format.macroblock_rows()))),
       order_(order_rows(format)) {
     for (int c = 0; c < format.components(); c++)  // rows of a macroblock must not share cache sets
         planes_[c].stride = (format.macroblock_columns() * format.columns(c) + 63) / 64 * 64 + 32;
-    for (int s = 0; s < format.slices; s++)
-        slice_of_.resize(static_cast<size_t>(format.first_macroblock(s + 1)), static_cast<uint16_t>(s));
     if (format.scaling) weighted_ = std::make_unique<WeightedQuantisers>(*format.scaling);
-    for (int y = 0; y < format.macroblock_rows(); y++)
-        rows_[y].begins_slice = !y || slice_of(0, y) != slice_of(format.macroblock_columns() - 1, y - 1);
+    set_slices(format.all_slices());
 }
 
-// The macroblocks of the same slice around one (6.4.9).
-Available IntraCoder::available(int x, int y) const {
-    const int slice = slice_of(x, y), columns = format_.macroblock_columns();
-    const auto same = [&](int i, int j) { return i >= 0 && i < columns && j >= 0 && slice_of(i, j) == slice; };
-    return {.left = same(x - 1, y),
-            .above = same(x, y - 1),
-            .above_right = same(x + 1, y - 1),
-            .other_corner = !same(x - 1, y - 1)};
+void IntraCoder::set_slices(const std::vector<Slice> &slices) {
+    slices_.set(slices);
+    divides_rows_ = std::any_of(slices.begin(), slices.end(), [&](const Slice &slice) {
+        return slice.first % static_cast<uint32_t>(format_.macroblock_columns()) != 0;
+    });
+    for (int y = 0; y < format_.macroblock_rows(); y++)
+        rows_[y].begins_slice = slices_.first(index_of(0, y)) == index_of(0, y);
 }
 
 void IntraCoder::encode(const SampleLayout *components, const PictureQuality &quality, ThreadPool &pool,
@@ -89,7 +86,7 @@ void IntraCoder::encode(const SampleLayout *components, const PictureQuality &qu
     quality_ = quality;
     macroblocks_ = macroblocks;
     levels_ = levels;
-    const bool in_lanes = quality.effort == kAllTypes && MacroblockLanes::takes(format_) &&
+    const bool in_lanes = quality.effort == kAllTypes && !divides_rows_ && MacroblockLanes::takes(format_) &&
                           quality.qp >= kLeastLaneQp && quality.qp <= kMostLaneQp;
     only_last_rows_ = in_lanes && !quality.reconstructs;
     const size_t rows = order_.size();
@@ -118,7 +115,7 @@ void IntraCoder::encode(const SampleLayout *components, const PictureQuality &qu
         pool.for_each(rows, [this](size_t i) { encode_row(order_[i]); });
     }
     bits_ = luma_distortion_ = 0;
-    for (int s = 0; s < format_.slices; s++) write_qp_deltas(s);
+    for (const Slice &slice : slices_.slices()) write_qp_deltas(slice);
     for (size_t y = 0; y < rows; y++) bits_ += coded_rows_[y].bits, luma_distortion_ += coded_rows_[y].luma_distortion;
 }
 
@@ -164,7 +161,7 @@ MacroblockCoder::Place IntraCoder::place_of(int x, int y) {
     const size_t at = index_of(x, y);
     MacroblockCoder::Place place{};
     for (int c = 0; c < format_.components(); c++) place.samples[c] = samples_of(c, x, y);
-    place.available = available(x, y);
+    place.available = slices_.available(x, y);
     place.left = place.available.left ? &neighbours_[at - 1] : nullptr;
     place.above =
         place.available.above ? &neighbours_[at - static_cast<size_t>(format_.macroblock_columns())] : nullptr;
@@ -181,8 +178,8 @@ MacroblockCoder::Place IntraCoder::place_of(int x, int y) {
 void IntraCoder::keep(CodedRow &row, size_t at, int qp, const MacroblockCoder::Result &result) {
     Macroblock &macroblock = macroblocks_[at];
     macroblock.qp_delta = 0;
-    macroblock.first_in_slice = at == 0 || slice_of_[at] != slice_of_[at - 1];
-    macroblock.slice = slice_of_[at];
+    macroblock.first_in_slice = slices_.first(at) == at;
+    macroblock.slice = slices_.number(at);
     qp_[at] = static_cast<int8_t>(qp);
     if (quality_.counts) row.bits += quality_.effort == kAllTypes ? count_bits(at) : result.bits;
     row.luma_distortion += result.luma_distortion;
@@ -301,7 +298,7 @@ void IntraCoder::encode_alone(MacroblockCoder &coder, MacroblockLanes::Task &tas
 // Of macroblock_layer(), mb_qp_delta of 0 assumed. Estimates decide with kAllTypes, so bits are counted once.
 uint32_t IntraCoder::count_bits(size_t at) {
     return count_macroblock(format_.coded(), {macroblocks_, levels_, nullptr}, static_cast<uint32_t>(at),
-                            static_cast<uint32_t>(format_.first_macroblock(slice_of_[at])), totals_.data());
+                            slices_.first(at), totals_.data());
 }
 
 void IntraCoder::count() {
@@ -358,7 +355,7 @@ void IntraCoder::rank_row(int y, const ConstBlock *samples) {
         const int components = luma_components(format_.chroma);
         ConstBlock places[3];
         for (int c = 0; c < components; c++) places[c] = samples[c].at(16 * x, 0);
-        ranked_[at] = rank_modes(places, components, available(x, y), format_.bit_depth);
+        ranked_[at] = rank_modes(places, components, slices_.available(x, y), format_.bit_depth);
         likely_[at] = ranked_[at].likely_types(satd_lambda(at), format_.transform_8x8);
     }
     rank_in_lanes(y, samples, textured);
@@ -376,7 +373,7 @@ void IntraCoder::rank_in_lanes(int y, const ConstBlock *samples, std::span<const
         for (size_t i = 0; i < static_cast<size_t>(vectors.lanes); i++) {
             const int x = columns[std::min(i, count - 1)];
             for (int c = 0; c < components; c++) at[c][i] = samples[c].at(16 * x, 0).data;
-            neighbours[i] = available(x, y);
+            neighbours[i] = slices_.available(x, y);
             satd_lambdas[i] = satd_lambda(index_of(x, y));
             modes[i] = ranked_[index_of(x, y)];
         }
@@ -427,15 +424,15 @@ int IntraCoder::macroblock_qp(const ConstBlock &luma) const {
     return std::max(format_.lowest_qp, adapted_qp(qp, quality_.aq_strength, sum, squares, format_.bit_depth));
 }
 
-void IntraCoder::write_qp_deltas(int slice) {
+void IntraCoder::write_qp_deltas(const Slice &slice) {
     int qp = std::min(quality_.qp, kMaxQp);
-    for (int i = format_.first_macroblock(slice); i < format_.first_macroblock(slice + 1); i++) {
+    for (size_t i = slice.first; i < slice.first + slice.count; i++) {
         Macroblock &m = macroblocks_[i];
         if (!has_qp_delta(m.type, m.coded_block_pattern)) continue;
-        const int delta = qp_delta_of(qp_[static_cast<size_t>(i)], qp, format_.bit_depth);
+        const int delta = qp_delta_of(qp_[i], qp, format_.bit_depth);
         m.qp_delta = static_cast<int8_t>(delta);
         bits_ += qp_delta_bits(delta);
-        qp = qp_[static_cast<size_t>(i)];
+        qp = qp_[i];
     }
 }
 

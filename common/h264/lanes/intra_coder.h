@@ -13,6 +13,7 @@
 #include "../../load.h"
 #include "../../thread_pool.h"
 #include "../intra/macroblock_coder.h"
+#include "../intra/slice_map.h"
 #include "macroblock_lanes.h"
 
 namespace cudaenc::h264 {
@@ -33,6 +34,8 @@ class IntraCoder {
   public:
     explicit IntraCoder(const PictureFormat &format);
 
+    // The slices of pictures from the next one on, in place of the format's.
+    void set_slices(const std::vector<Slice> &slices);
     // Codes a picture to macroblocks() Macroblocks with blocks_per_macroblock() blocks of levels each. components: of
     // the format, of its bit depth.
     void encode(const SampleLayout *components, const PictureQuality &quality, ThreadPool &pool,
@@ -64,8 +67,6 @@ class IntraCoder {
         uint64_t bits, luma_distortion;
         LastColumns columns;  // of the last macroblock coded, in lanes
     };
-    int slice_of(int x, int y) const { return slice_of_[static_cast<size_t>(y * format_.macroblock_columns() + x)]; }
-    Available available(int x, int y) const;
     size_t index_of(int x, int y) const { return static_cast<size_t>(y * format_.macroblock_columns() + x); }
     int16_t *levels_of(size_t at) const {
         return levels_ + at * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma));
@@ -85,7 +86,7 @@ class IntraCoder {
     int macroblock_qp(const ConstBlock &luma) const;
     uint32_t satd_lambda(size_t at) const;
     uint32_t count_bits(size_t at);
-    void write_qp_deltas(int slice);
+    void write_qp_deltas(const Slice &slice);
 
     const PictureFormat format_;
     // Source samples until a macroblock is coded, its reconstruction from then on. In lanes the latter only.
@@ -93,8 +94,9 @@ class IntraCoder {
     bool only_last_rows_ = false;  // of macroblocks are in planes_, a line each behind an empty one
     LineVector<uint8_t> source_;   // source_bytes() of each macroblock, in lanes
     std::vector<Neighbour> neighbours_;
-    std::vector<int8_t> qp_;          // QPY
-    std::vector<uint16_t> slice_of_;  // by macroblock
+    std::vector<int8_t> qp_;  // QPY
+    SliceMap slices_;
+    bool divides_rows_ = false;  // slices begin within rows, which lanes do not take
     std::unique_ptr<WeightedQuantisers> weighted_;
     std::vector<RankedModes> ranked_;  // kAllTypes
     std::vector<LikelyTypes> likely_;  // by macroblock, kAllTypes

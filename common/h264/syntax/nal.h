@@ -12,8 +12,8 @@ namespace cudaenc::h264 {
 
 enum NalType { kNalSlice = 1, kNalIdrSlice = 5, kNalSei = 6, kNalSps = 7, kNalPps = 8, kNalAud = 9, kNalFiller = 12 };
 
-// Start code and header. Every NAL unit gets zero_byte, which some need and all may have.
-constexpr int kNalPrefixBytes = 5;
+// Every NAL unit gets zero_byte, which some need and all may have. With the header: kNalPrefixBytes.
+constexpr int kStartCodeBytes = 4, kNalPrefixBytes = kStartCodeBytes + 1;
 // nal_ref_idc: 0 to 3, 0 where nothing refers to the NAL unit.
 constexpr uint8_t nal_header(NalType type, int nal_ref_idc) { return static_cast<uint8_t>(nal_ref_idc << 5 | type); }
 

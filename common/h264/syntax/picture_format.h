@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <vector>
+
 #include "macroblock_layer.h"
 #include "quantise.h"
 
@@ -49,6 +51,11 @@ struct PictureFormat {
     Slice slice(int i) const {
         const int first = first_macroblock(i);
         return {static_cast<uint32_t>(first), static_cast<uint32_t>(first_macroblock(i + 1) - first)};
+    }
+    std::vector<Slice> all_slices() const {
+        std::vector<Slice> all;
+        for (int i = 0; i < slices; i++) all.push_back(slice(i));
+        return all;
     }
 };
 

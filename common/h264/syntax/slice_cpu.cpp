@@ -32,7 +32,13 @@ SliceCoder::SliceCoder(const CodedFormat &format, std::vector<Slice> slices)
     : format_(format),
       slices_(std::move(slices)),
       totals_(static_cast<size_t>(format.macroblocks() * blocks_per_macroblock(format.chroma))),
+      macroblock_bits_(static_cast<size_t>(format.macroblocks())),
       coded_(slices_.size()) {}
+
+void SliceCoder::set_slices(const std::vector<Slice> &slices) {
+    slices_ = slices;
+    coded_.resize(slices.size());
+}
 
 // No cache has the levels any more. Of those that are not coded none are read.
 void SliceCoder::prefetch_levels(const CodedPicture &picture, uint32_t address) const {
@@ -56,12 +62,14 @@ void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &
     uint32_t skipped = 0;
     for (uint32_t i = 0; i < slice.count; i++) {
         out.reserve(most);
+        const uint64_t before = out.bits();
         if (i + kAhead < slice.count) prefetch_levels(picture, slice.first + i + kAhead);
         if (picture.predicted && picture.macroblocks[slice.first + i].type == MacroblockType::skip)
             skipped++;
         else if (picture.predicted)
             put_skip_run(std::exchange(skipped, 0u), out);
         code_macroblock_of_slice(format_, picture, slice.first + i, slice.first, totals_.data(), out);
+        macroblock_bits_[slice.first + i] = static_cast<uint32_t>(out.bits() - before);
     }
     if (skipped) put_skip_run(skipped, out);
     out.put(1, 1);  // rbsp_stop_one_bit

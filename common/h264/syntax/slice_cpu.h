@@ -22,6 +22,13 @@ class SliceCoder {
     // The NAL units of all slices in order. headers: one a slice.
     std::span<const uint8_t> code(ThreadPool &pool, const CodedPicture &picture, const SliceHeaderBits *headers);
 
+    // The slices from the next code() on.
+    void set_slices(const std::vector<Slice> &slices);
+    // Of the last code(): bytes of a slice's NAL unit without its start code, and bits of a macroblock, with
+    // mb_skip_run.
+    size_t nal_bytes(size_t slice) const { return coded_[slice].nal.size() - kStartCodeBytes; }
+    uint32_t macroblock_bits(size_t at) const { return macroblock_bits_[at]; }
+
   private:
     struct Coded {
         BitWriter bits;
@@ -31,8 +38,9 @@ class SliceCoder {
     void code_slice(const CodedPicture &picture, const SliceHeaderBits &header, const Slice &slice, Coded &coded);
 
     const CodedFormat format_;
-    const std::vector<Slice> slices_;
-    std::vector<uint8_t> totals_;  // total_coeff of all blocks
+    std::vector<Slice> slices_;
+    std::vector<uint8_t> totals_;            // total_coeff of all blocks
+    std::vector<uint32_t> macroblock_bits_;  // see macroblock_bits()
     std::vector<Coded> coded_;
     std::vector<uint8_t> bytes_;
 };
