@@ -42,14 +42,15 @@ uint64_t work_of(const DecoderBlock &block, std::span<const DecoderSegment> segm
     return work;
 }
 
-// Of a warp that takes 1 << i blocks, for each unit of the longest one's work: cycles until it ends, and in how many of
-// them it issues an instruction.
+// Of a warp that takes 1 << i blocks, for each unit of the longest one's work: cycles until it ends, where it has the
+// scheduler for itself, and how many instructions it issues.
 struct LaneCost {
     double latency, issue;
 };
-constexpr LaneCost kLaneCosts[kLaneShares] = {{260, 81}, {400, 105}, {555, 130}, {750, 158}, {880, 185}, {1000, 212}};
-// Of a multiprocessor: warps that are resident, instructions in a cycle; warps that a picture may have on it.
-constexpr double kResidentWarps = 12, kIssued = 2.5;
+constexpr LaneCost kLaneCosts[kLaneShares] = {{180, 97}, {290, 126}, {410, 156}, {560, 190}, {680, 222}, {800, 254}};
+// Of a multiprocessor: instructions in a cycle, up to which warps seldom wait for each other; warps that a picture may
+// have on it.
+constexpr double kIssued = 1.6;
 constexpr unsigned kMostWarps = 32;
 
 }  // namespace
@@ -100,18 +101,16 @@ LaneShares MqBlockDecoder::share_lanes(std::span<const DecoderBlock> blocks,
     for (double cycles = runs.empty() ? 0 : runs[0].work * kLaneCosts[0].latency;; cycles *= 1.1) {
         // As many lanes as let a block end in time.
         LaneShares shares{};
-        double issued = 0, resident = 0, warps = 0;
+        double issued = 0, warps = 0;
         int share = 0;
         for (const Run &run : runs) {
             while (share < most && run.work * kLaneCosts[share + 1].latency <= cycles) share++;
             const double of_share = run.blocks / (1 << share);
             shares.blocks[share] += static_cast<uint32_t>(run.blocks);
             warps += of_share;
-            resident += of_share * run.work * kLaneCosts[share].latency;
             issued += of_share * run.work * kLaneCosts[share].issue;
         }
-        const bool fits = warps <= multiprocessors * kMostWarps && resident <= part * kResidentWarps * cycles &&
-                          issued <= part * kIssued * cycles;
+        const bool fits = warps <= multiprocessors * kMostWarps && issued <= part * kIssued * cycles;
         if (fits || shares.blocks[most] == blocks.size()) return shares;
     }
 }
