@@ -324,6 +324,7 @@ START_TEST(ht_blocks) {
         batch.add(random, b, style, 2 + static_cast<int>(placeholders), segments, bytes);
     }
     batch.check(device, true, small ? "HT, small" : "HT");
+    batch.check(device, true, "HT, whole warps", 1000);
 }
 END_TEST
 

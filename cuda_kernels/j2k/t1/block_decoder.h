@@ -60,6 +60,7 @@ class HtBlockDecoder {
   private:
     const std::shared_ptr<Device> device_;
     const DecoderLimits limits_;
+    const int vlc_lanes_;
     DeviceArray<HtDecodeTables> tables_;
     DeviceArray<uint32_t> quads_;
 };

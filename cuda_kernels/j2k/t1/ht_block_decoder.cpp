@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+
 #include "../../device_pipeline.h"
 #include "block_decoder.h"
 #include "ht_decode_params.h"
 
 namespace cudaenc::j2k {
 
+namespace {
+
+// Lanes of a warp that take a block in the VLC kernel. With fewer they wait less for each other, as long as schedulers
+// have a warp or two.
+int choose_vlc_lanes(const DecoderLimits &limits, int multiprocessors) {
+    constexpr int kWarps = 6;  // of a multiprocessor
+    const int64_t lanes = ceil_div(int64_t{limits.blocks} * limits.pictures, int64_t{multiprocessors} * kWarps);
+    return static_cast<int>(std::clamp<int64_t>(lanes, 4, kHtVlcThreads));
+}
+
+}  // namespace
+
 HtBlockDecoder::HtBlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits)
     : device_(std::move(device)),
       limits_(limits),
+      vlc_lanes_(choose_vlc_lanes(limits, device_->multiprocessors())),
       tables_(device_, 1),
       quads_(device_, size_t{limits.blocks} * (1 + limits.quads)) {
     Stream setup(device_);
@@ -16,9 +31,13 @@ HtBlockDecoder::HtBlockDecoder(std::shared_ptr<Device> device, const DecoderLimi
 }
 
 void HtBlockDecoder::decode(Device::Stream stream, const CodedBlocks &coded) const {
-    const HtDecodeInput input{
-        .coded = coded, .tables = tables_.data(), .quads = quads_.data(), .most_quads = limits_.quads};
-    device_->launch(stream, {blocks_for(limits_.blocks, kHtVlcThreads)}, kHtVlcThreads, HtVlcParams{input});
+    const HtDecodeInput input{.coded = coded,
+                              .tables = tables_.data(),
+                              .quads = quads_.data(),
+                              .most_quads = limits_.quads,
+                              .vlc_lanes = vlc_lanes_};
+    device_->launch(stream, {blocks_for(limits_.blocks, static_cast<uint64_t>(vlc_lanes_))}, kHtVlcThreads,
+                    HtVlcParams{input});
     if (limits_.quads <= kHtSamplesQuads)
         device_->launch(stream, {blocks_for(limits_.blocks, 2 * kHtSampleWarps)}, kHtSampleWarps * 32,
                         HtSamplesParams{input});

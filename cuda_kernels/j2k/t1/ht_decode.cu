@@ -168,8 +168,8 @@ KERNEL(kHtVlcThreads, j2k_t1_ht_vlc, HtVlcParams)
     for (uint32_t i = static_cast<uint32_t>(lane); i < kWords; i += kHtVlcThreads)
         words[i] = load_readonly(reinterpret_cast<const uint32_t *>(p.tables) + i);
     block_sync();
-    const uint32_t index = static_cast<uint32_t>(block_x() * kHtVlcThreads + lane);
-    if (index >= *p.coded.count) return;
+    const uint32_t index = static_cast<uint32_t>(block_x() * p.vlc_lanes + lane);
+    if (lane >= p.vlc_lanes || index >= *p.coded.count) return;
     const HtPasses passes(p.coded, index);
     uint32_t *const quads = p.quads + static_cast<uint64_t>(index) * (1 + p.most_quads);
     bool whole = false;

@@ -7,13 +7,15 @@
 
 namespace cudaenc::j2k {
 
-// HT decoding, MEL and VLC: a lane a block. Leaves a word a quad, see HtQuad. Grid: ceil(blocks / kHtVlcThreads).
+// HT decoding, MEL and VLC: a lane a block. Leaves a word a quad, see HtQuad. Grid: ceil(blocks / vlc_lanes), of
+// kHtVlcThreads.
 constexpr int kHtVlcThreads = 32;
 struct HtDecodeInput {
     CodedBlocks coded;
     const HtDecodeTables *tables;
     uint32_t *quads;  // [block][1 + most_quads]: whether the block is whole, then its quads, row by row
     uint32_t most_quads;
+    int32_t vlc_lanes;  // of a warp that take a block
 };
 using HtVlcParams = KernelOf<HtDecodeInput, "j2k/t1/ht_decode", "j2k_t1_ht_vlc">;
 // MagSgn and the refinement passes, a lane a quad: half a warp a block of up to kHtSamplesQuads, a warp a larger one.
