@@ -30,6 +30,7 @@ constexpr size_t kUploadBytes = 1 << 21;  // that are copied, then uploaded, of 
 constexpr size_t kSharedBytes = 1 << 21;  // of a picture alone, whose copy is worth a thread beside the reader
 constexpr size_t kAlignment = 32;         // of what is uploaded
 constexpr size_t kKnownTables = 4;        // such as of the tiles of a slide, its edges and its corner
+constexpr size_t kKnownBlocks = 1 << 20;  // of all of these; the latest may have more
 
 // What follows from headers: the same for all pictures that have them alike.
 struct PictureTables {
@@ -236,7 +237,12 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
             tables = make_tables(d, std::move(components), bytes);
             const std::lock_guard lock(tables_mutex_);
             known_.insert(known_.begin(), tables);
-            if (known_.size() > kKnownTables) known_.pop_back();
+            const auto blocks = [&] {
+                size_t count = 0;
+                for (const auto &t : known_) count += t->geometry.blocks.size();
+                return count;
+            };
+            while (known_.size() > 1 && (known_.size() > kKnownTables || blocks() > kKnownBlocks)) known_.pop_back();
         }
         d.coded_tile_parts = std::move(parts);
         d.damage = std::move(damage);
