@@ -282,6 +282,7 @@ struct Nvjpeg2kDecoder::State {
                 part.pixel_data = data;
                 check(lib.decode_tile(handle, state, parsed, params, tile, resolutions, &part, queue()),
                       "nvjpeg2kDecodeTile");
+                device->synchronize(stream);  // the state is that of the next tile
             }
     }
 };
