@@ -30,6 +30,49 @@ def declarations(header: str) -> str:
     return "\n".join(line for line in text.splitlines() if line.strip()) + "\n"
 
 
+_TYPES = {"int": "int", "int64_t": "int", "double": "float", "const char *": "str", "const uint16_t *": "Sequence[int]"}
+_CALLED = {"format": "file_format"}  # the package calls these otherwise
+
+
+def _enums(header: str) -> dict[str, dict[str, int]]:
+    """Names of enumerators, without what they begin with, and their values."""
+    enums = {}
+    for body, name in re.findall(r"typedef enum \w+ \{(.*?)\} (\w+);", header, flags=re.S):
+        value, values = -1, {}
+        for enumerator, number in re.findall(r"(CUDAENC_\w+)(?: = (-?\d+))?,?", re.sub(r"/\*.*?\*/", "", body, flags=re.S)):
+            value = int(number) if number else value + 1
+            values[enumerator] = value
+        common = os.path.commonprefix(list(values)).rpartition("_")[0] + "_"
+        enums[name] = {enumerator[len(common):].lower(): value for enumerator, value in values.items()}
+    return enums
+
+
+def options(header: str) -> str:
+    """The options of codecs as a module: a TypedDict each, and the names of values."""
+    enums = _enums(header)
+    lines = ["# SPDX-License-Identifier: LGPL-2.1-or-later", '"""Options of codecs; made of cudaenc.h."""',
+             "from __future__ import annotations", "", "from typing import Literal, Optional, Sequence, TypedDict, Union"]
+    names: dict[str, dict[str, dict[str, int]]] = {}
+    for codec in "J2k", "Mjpeg", "H264":
+        body = re.search(rf"typedef struct Cudaenc{codec}Options \{{(.*?)\}} Cudaenc{codec}Options;", header, flags=re.S)[1]
+        lines += ["", "", f"class {codec}Options(TypedDict, total=False):", f'    """Of codec={codec.lower()!r}; None: not set."""', ""]
+        for kind, members, comment in re.findall(r"^    (int64_t|int|double|const \w+ \*) ?([\w, ]+);(?:\s*/\*\*< (.*?)\*/)?", body, flags=re.S | re.M):
+            for member in members.split(", "):
+                member = _CALLED.get(member, member)
+                python = _TYPES[kind]
+                enum = enums.get((re.findall(r"Cudaenc\w+", comment) or [""])[0])
+                if enum:
+                    enum = {**enum, "j2k": enum["codestream"]} if "codestream" in enum else enum  # as FFmpeg has it
+                    names.setdefault(codec.lower(), {})[member] = enum
+                    several = "sum of" in re.sub(r"\s+", " ", comment)
+                    python = "Union[int, str]" if several else f"Union[int, Literal[{', '.join(map(repr, enum))}]]"
+                if comment:
+                    lines.append(f"    # {' '.join(comment.split())}")
+                lines.append(f"    {member}: Optional[{python}]")
+    lines += ["", "", f"NAMES: dict[str, dict[str, dict[str, int]]] = {names!r}", ""]
+    return "\n".join(lines)
+
+
 def version(header: str) -> str:
     return ".".join(re.findall(r"#define CUDAENC_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
 
@@ -37,9 +80,11 @@ def version(header: str) -> str:
 class Build(build_py):
     def run(self) -> None:
         super().run()
-        package = pathlib.Path(self.build_lib, "cudaenc")
+        package = ROOT / "python" / "cudaenc" if self.editable_mode else pathlib.Path(self.build_lib, "cudaenc")
         package.mkdir(parents=True, exist_ok=True)
-        (package / "cudaenc.cdef").write_text(declarations(HEADER.read_text(encoding="utf-8")), encoding="utf-8")
+        header = HEADER.read_text(encoding="utf-8")
+        (package / "cudaenc.cdef").write_text(declarations(header), encoding="utf-8")
+        (package / "_options.py").write_text(options(header), encoding="utf-8")
         if LIBRARY.is_file():
             shutil.copyfile(LIBRARY, package / "libcudaenc.so.0")
         elif os.environ.get("CUDAENC_LIBRARY"):

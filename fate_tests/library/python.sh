@@ -13,7 +13,19 @@ python3 -m venv "$work/venv"
 cp python/tests/*.py "$work/"
 cd "$work" # where no source of the package is
 status=0
-if venv/bin/mypy --ignore-missing-imports -p cudaenc >log.types 2>&1; then types="1 passed, 0"; else types="0 passed, 1"; status=1; cat log.types; fi
+cat >options.py <<'PYTHON'
+import cudaenc, cudaenc.mp4
+cudaenc.encode([], quality=85, prog="rpcl", file_format="j2k")
+cudaenc.encode([], "h264", format="yuv420p", crf=20, gop_size=250)
+cudaenc.mp4.Writer(None, bit_rate=4_000_000, profile="high")
+PYTHON
+sed 's/85/85, qualty=1/; s/crf=20/crf=20, profile="hihg"/; s/4_000_000/"fast"/' options.py >misspelt.py
+types() { venv/bin/mypy --ignore-missing-imports "$@" >>log.types 2>&1; }
+types="3 passed, 0"
+if ! types -p cudaenc || ! types options.py || types misspelt.py || [ "$(grep -o "^misspelt.py:[0-9]*: error" log.types | sort -u | wc -l)" -ne 3 ]; then
+    types="0 passed, 3" status=1
+    cat log.types
+fi
 for library in "" "$build/emu/libcudaenc_emu.so"; do
     env ${library:+CUDAENC_LIBRARY="$library"} venv/bin/python run.py >"log${library:+.emu}" 2>&1 || status=1
     cat "log${library:+.emu}"

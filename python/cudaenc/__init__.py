@@ -29,18 +29,24 @@ import collections
 import operator
 import os
 import threading
-from typing import (Any, AsyncIterable, AsyncIterator, Callable, Container, Iterable, Iterator, Literal, NamedTuple, Optional, Sequence,
-                    Union, overload)
+from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Container, Iterable, Iterator, Literal, NamedTuple,
+                    Optional, Sequence, Union, overload)
 
 import numpy
 
 from . import _arrays, _native, _planes
 from ._native import CudaencError, InvalidError, version
 from ._planes import Header
+from ._types import ContentLight, MasteringDisplay
 
 __all__ = ["ContentLight", "CudaencError", "Decoder", "DevicePacket", "Encoder", "Header", "InvalidError", "MasteringDisplay", "Packet",
            "Picture", "decode", "decode_batch", "encode", "encode_batch", "header", "recode", "version"]
 __version__ = version()
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._types import H264Arguments, J2kArguments, MjpegArguments
 
 ffi, lib = _native.ffi, _native.lib
 _CODECS = {"j2k": lib.CUDAENC_CODEC_J2K, "mjpeg": lib.CUDAENC_CODEC_MJPEG, "h264": lib.CUDAENC_CODEC_H264}
@@ -48,24 +54,6 @@ _TARGETS = ("quality", "bit_rate", "frame_bytes", "compression_ratio", "psnr", "
 _NO_QUALITY = -100.0  # CUDAENC_NO_QUALITY
 _METADATA = ("icc_profile", "exif", "xmp", "iptc")  # of frames
 _OF_FILES = ("xmp", "iptc")  # or the names of files
-
-
-class MasteringDisplay(NamedTuple):
-    """The display on which H.264 was graded (SMPTE ST 2086): x and y of CIE 1931, and cd/m2."""
-
-    red: tuple[float, float] = (0.708, 0.292)
-    green: tuple[float, float] = (0.170, 0.797)
-    blue: tuple[float, float] = (0.131, 0.046)
-    white_point: tuple[float, float] = (0.3127, 0.3290)
-    max_luminance: float = 1000
-    min_luminance: float = 0.0001
-
-
-class ContentLight(NamedTuple):
-    """How bright H.264 is (CTA-861.3), cd/m2: its brightest sample, and its brightest picture on average."""
-
-    max_content: int
-    max_average: int
 
 
 class _Told:
@@ -306,6 +294,15 @@ class Encoder(_Session):
     __slots__ = ("_format_of", "_format", "_key", "_codec", "_signed", "_metadata", "_light", "_device_packets", "_copy", "_spare", "_qp",
                  "_bit_rate")
 
+    @overload
+    def __init__(self, sample: Any, codec: Literal["j2k"] = ..., *, lossless: Optional[bool] = ..., in_flight: int = ...,
+                 **options: Unpack[J2kArguments]) -> None: ...
+    @overload
+    def __init__(self, sample: Any, codec: Literal["mjpeg"], *, lossless: Optional[bool] = ..., in_flight: int = ..., device_packets: bool = ...,
+                 **options: Unpack[MjpegArguments]) -> None: ...
+    @overload
+    def __init__(self, sample: Any, codec: Literal["h264"], *, lossless: Optional[bool] = ..., in_flight: int = ...,
+                 **options: Unpack[H264Arguments]) -> None: ...
     def __init__(self, sample: Any, codec: str = "j2k", *, lossless: Optional[bool] = None, format: Optional[str] = None,
                  layout: str = "hwc", depth: Optional[int] = None, device: str = "auto", in_flight: int = 0,
                  threads: int = 0, full_range: Optional[bool] = None, color_primaries: Union[int, str, None] = None,
@@ -486,22 +483,35 @@ class Encoder(_Session):
 
 
 @overload
-def encode(picture: Any, codec: str = ..., lossless: Optional[bool] = ..., *, device_packets: Literal[True],
-           **options: Any) -> DevicePacket: ...
+def encode(picture: Any, codec: Literal["j2k"] = ..., lossless: Optional[bool] = ..., *, in_flight: int = ...,
+           **options: Unpack[J2kArguments]) -> Packet: ...
 @overload
-def encode(picture: Any, codec: str = ..., lossless: Optional[bool] = ..., **options: Any) -> Packet: ...
+def encode(picture: Any, codec: Literal["mjpeg"], lossless: Optional[bool] = ..., *, in_flight: int = ..., device_packets: Literal[True],
+           **options: Unpack[MjpegArguments]) -> DevicePacket: ...
+@overload
+def encode(picture: Any, codec: Literal["mjpeg"], lossless: Optional[bool] = ..., *, in_flight: int = ..., device_packets: Literal[False] = ...,
+           **options: Unpack[MjpegArguments]) -> Packet: ...
+@overload
+def encode(picture: Any, codec: Literal["h264"], lossless: Optional[bool] = ..., *, in_flight: int = ...,
+           **options: Unpack[H264Arguments]) -> Packet: ...
 def encode(picture: Any, codec: str = "j2k", lossless: Optional[bool] = None, **options: Any) -> Union[Packet, DevicePacket]:
     """One picture's packet: a JP2 file, a JPEG file or an H.264 access unit. Arguments and errors are Encoder's."""
-    with Encoder(picture, codec, lossless=lossless, **{"in_flight": 1, "copy": False, **options}) as encoder:
+    with Encoder(picture, codec, lossless=lossless, **{"in_flight": 1, "copy": False, **options}) as encoder:  # type: ignore[call-overload]
         return next(encoder.encode([picture]))
 
 
 @overload
-def encode_batch(pictures: Iterable[Any], codec: str = ..., lossless: Optional[bool] = ..., in_flight: int = ..., *,
-                 keys: Container[int] = ..., device_packets: Literal[True], **options: Any) -> Iterator[DevicePacket]: ...
+def encode_batch(pictures: Iterable[Any], codec: Literal["j2k"] = ..., lossless: Optional[bool] = ..., in_flight: int = ..., *,
+                 keys: Container[int] = ..., **options: Unpack[J2kArguments]) -> Iterator[Packet]: ...
 @overload
-def encode_batch(pictures: Iterable[Any], codec: str = ..., lossless: Optional[bool] = ..., in_flight: int = ...,
-                 *, keys: Container[int] = ..., **options: Any) -> Iterator[Packet]: ...
+def encode_batch(pictures: Iterable[Any], codec: Literal["mjpeg"], lossless: Optional[bool] = ..., in_flight: int = ..., *,
+                 keys: Container[int] = ..., device_packets: Literal[True], **options: Unpack[MjpegArguments]) -> Iterator[DevicePacket]: ...
+@overload
+def encode_batch(pictures: Iterable[Any], codec: Literal["mjpeg"], lossless: Optional[bool] = ..., in_flight: int = ..., *,
+                 keys: Container[int] = ..., device_packets: Literal[False] = ..., **options: Unpack[MjpegArguments]) -> Iterator[Packet]: ...
+@overload
+def encode_batch(pictures: Iterable[Any], codec: Literal["h264"], lossless: Optional[bool] = ..., in_flight: int = ..., *,
+                 keys: Container[int] = ..., **options: Unpack[H264Arguments]) -> Iterator[Packet]: ...
 def encode_batch(pictures: Iterable[Any], codec: str = "j2k", lossless: Optional[bool] = None, in_flight: int = 8, *,
                  keys: Container[int] = (), **options: Any) -> Iterator[Union[Packet, DevicePacket]]:
     """The packets of pictures of one size and format, in their order, `in_flight` at a time. A picture that the iterable
@@ -509,7 +519,7 @@ def encode_batch(pictures: Iterable[Any], codec: str = "j2k", lossless: Optional
     not change, until its packet has come. keys: as Encoder.encode(). Arguments and errors are Encoder's."""
     rest = iter(pictures)
     for first in rest:
-        with Encoder(first, codec, lossless=lossless, in_flight=in_flight, **options) as encoder:
+        with Encoder(first, codec, lossless=lossless, in_flight=in_flight, **options) as encoder:  # type: ignore[call-overload]
             yield from encoder.encode(_chain(first, rest), keys)
 
 

@@ -2,6 +2,7 @@
 """Frames of R, G, B or gray, of any layout and type, as planes of Y, Cb, Cr. Conversion runs where the frames are."""
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
@@ -43,7 +44,7 @@ def _in_its_library(frames: Any) -> Any:
     cupy: Any = sys.modules.get("cupy")
     try:
         if torch is None and cupy is None:
-            import torch
+            torch = importlib.import_module("torch")
     except ImportError:
         raise InvalidError(f"frames of type {type(frames).__name__} in CUDA memory need PyTorch or CuPy, which convert them there") from None
     if not hasattr(frames, "__dlpack__"):

@@ -10,12 +10,15 @@ from typing import Any, Optional
 
 import cffi
 
+from ._options import NAMES
+
 _LOGGER = logging.getLogger("cudaenc")
 _HERE = pathlib.Path(__file__).parent
 ffi = cffi.FFI()
 ffi.cdef((_HERE / "cudaenc.cdef").read_text(encoding="utf-8"))
 _library = _HERE / "libcudaenc.so.0"
-lib: Any = ffi.dlopen(os.environ.get("CUDAENC_LIBRARY") or (str(_library) if _library.is_file() else "libcudaenc.so.0"))
+path = os.environ.get("CUDAENC_LIBRARY") or (str(_library) if _library.is_file() else "libcudaenc.so.0")
+lib: Any = ffi.dlopen(path)
 
 # What destructors call. cffi looks a function up under its lock, which the thread may hold where garbage is collected.
 for _name in "cudaenc_close", "cudaenc_decoder_close", "cudaenc_buffer_free":
@@ -138,20 +141,17 @@ def light_of(codec: str, display: Any, content: Any) -> dict[str, Any]:
     return members
 
 
-# Options whose values have names, and what those of the constants in cudaenc.h begin with.
-_NAMED = {"rate_control": "RATE_", "huffman": "HUFFMAN_", "matrix": "MATRIX_", "tile_parts": "TILE_PART_"}
-_CALLED = {"file_format": "format"}  # options by the names of members
-_FILE_FORMATS = {"J2K": "CODESTREAM"}
+_CALLED = {"file_format": "format"}  # options whose members have other names
 
 
 def _constant(codec: str, option: str, text: str) -> int:
-    text = _FILE_FORMATS.get(text.upper(), text) if option == "file_format" else text
-    for infix in (_NAMED.get(option, ""), ""):
-        for kind in (text.upper(), text.upper().replace("-", "_")):
-            value = getattr(lib, f"CUDAENC_{codec.upper()}_{infix}{kind}", None)
-            if value is not None:
-                return int(value)
-    raise InvalidError(f"{option} {text!r} is not allowed: cudaenc.h has the names")
+    names = NAMES[codec].get(option)
+    if names is None:
+        raise InvalidError(f"{option} {text!r} is not allowed: it is a number")
+    name = text.lower().replace("-", "_")
+    if name not in names:
+        raise InvalidError(f"{option} {text!r} is not allowed: it is {', '.join(names)}")
+    return names[name]
 
 
 def set_member(struct: Any, member: str, name: str, value: Any) -> None:

@@ -22,10 +22,15 @@ import secrets
 import shutil
 import tempfile
 import threading
-from typing import Any, AsyncIterable, AsyncIterator, BinaryIO, Container, Iterable, Iterator, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, BinaryIO, Container, Iterable, Iterator, Optional, Sequence, Union
 
 from . import Encoder, InvalidError, Packet, _frames, _native
 from ._frames import Conversion
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._types import WriterArguments
 
 _LOGGER = logging.getLogger("cudaenc")
 _COLOURS = {"bt709": (1, 1, 1), "bt601": (6, 6, 6), "bt2020": (9, 14, 9)}  # primaries, transfer and matrix of ITU-T H.273
@@ -104,10 +109,10 @@ class Writer:
                  "_file", "frames", "size")
 
     def __init__(self, target: _Target = None, *, frame_rate: Union[int, str, float, fractions.Fraction] = 25, crf: Optional[int] = None,
-                 index: str = "first", fragment: Union[str, float, None] = None, gop_size: Optional[int] = None, format: str = "yuv420p",
+                 index: str = "first", fragment: Union[str, float, None] = None, format: str = "yuv420p",
                  layout: Optional[str] = None, matrix: str = "bt709", full_range: bool = False,
                  color_primaries: Union[int, str, None] = None, color_transfer: Union[int, str, None] = None, rotation: int = 0,
-                 audio: Any = None, in_flight: int = 8, **options: Any) -> None:
+                 audio: Any = None, in_flight: int = 8, **options: Unpack[WriterArguments]) -> None:
         try:
             import av
         except ImportError:
@@ -136,9 +141,9 @@ class Writer:
         own = ("crf", "device", "threads", "copy", "mastering_display", "content_light")
         _native.check_names("h264", options, own)
         primaries, transfer, code = _COLOURS[matrix]
-        if gop_size is None:
-            gop_size = self._usual_gop(format, fragment, options)
-        self._options = {"frame_rate_num": rate.numerator, "frame_rate_den": rate.denominator, "gop_size": gop_size, "crf": crf,
+        if options.get("gop_size") is None:
+            options["gop_size"] = self._usual_gop(format, fragment, options)
+        self._options: dict[str, Any] = {"frame_rate_num": rate.numerator, "frame_rate_den": rate.denominator, "crf": crf,
                          "in_flight": in_flight, "full_range": full_range,
                          "color_primaries": primaries if color_primaries is None else color_primaries,
                          "color_transfer": transfer if color_transfer is None else color_transfer, "color_matrix": code, **options}
@@ -160,7 +165,7 @@ class Writer:
         self._audio = _Audio(av, audio) if audio is not None else None
         self._closed = False
 
-    def _usual_gop(self, format: str, fragment: Any, options: dict[str, Any]) -> int:
+    def _usual_gop(self, format: str, fragment: Any, options: Any) -> int:
         """P pictures, where the encoder has them."""
         intra = options.get("effort") or options.get("avc_intra_class") or str(options.get("profile") or "high").upper() not in (
             "CONSTRAINED_BASELINE", "MAIN", "HIGH", "AUTO_PROFILE", "0", "1", "2", "3")

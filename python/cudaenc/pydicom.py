@@ -84,7 +84,7 @@ def _encode_frame(src: bytes, runner: Any) -> bytes:
         frame = numpy.frombuffer(src, kind).reshape(shape)
     encoder = _sessions.get(runner)
     if encoder is None:
-        codec = "mjpeg" if runner.transfer_syntax == _BASELINE else "j2k"
+        codec: Any = "mjpeg" if runner.transfer_syntax == _BASELINE else "j2k"
         encoder = Encoder(frame, codec, depth=depth, in_flight=1, **_options_of(runner))
         _sessions[runner] = encoder
     packet = next(encoder.encode([frame]))

@@ -659,6 +659,36 @@ class Errors(unittest.TestCase):
                 self.assertIn("return", typing.get_type_hints(member), name)
 
 
+class Commands(unittest.TestCase):
+    def run_it(self, *arguments, code=0):
+        result = subprocess.run([sys.executable, "-m", "cudaenc", *map(str, arguments)], capture_output=True, text=True)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result.stdout + result.stderr
+
+    def test_them(self):
+        array = picture(34, 46, 3) // 2
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            Image.fromarray(array).save(folder / "in.png")
+            numpy.save(folder / "in.npy", array)
+            self.assertIn(f"cudaenc {cudaenc.__version__}", self.run_it("info"))
+            for end, expected in ("jp2", cudaenc.encode(array)), ("j2k", cudaenc.encode(array, file_format="j2k")), (
+                    "jpg", cudaenc.encode(array, "mjpeg", mct=1)), ("jph", cudaenc.encode(array, cblk_style="ht")):
+                self.run_it("encode", folder / f"in.{'npy' if end == 'j2k' else 'png'}", folder / f"out.{end}")
+                self.assertEqual((folder / f"out.{end}").read_bytes(), expected)
+            self.assertIn("46x34, yuv, 3 planes of 8 bits, orientation 1\n", self.run_it("info", folder / "out.jpg"))
+            for end in "ppm", "png", "npy":
+                self.run_it("decode", folder / "out.jpg", folder / f"out.{end}")
+            for end in "ppm", "png":
+                self.assertLess(abs(pillow((folder / f"out.{end}").read_bytes()).astype(int) - array).mean(), 6)
+            self.assertEqual(numpy.load(folder / "out.npy").shape, (34, 46, 3))
+            cudaenc.mp4.write_mp4(folder / "in.mp4", [array] * 3)
+            self.assertRegex(self.run_it("encode", folder / "in.mp4", folder / "out.mp4", "crf=40"), "3 frames, [0-9]+ bytes")
+            for text, *arguments in (("quality 101", "in.png", "out.jp2", "quality=101"), ("ends in", "in.png", "out.tif"),
+                                     ("name=value", "in.png", "out.jp2", "quality"), ("No such file", "none.png", "out.jp2")):
+                self.assertIn(text, self.run_it("encode", *(folder / a if "." in a else a for a in arguments), code=1))
+
+
 class HostOnly:
     """What has DLPack's protocol, and nothing else."""
 
