@@ -44,8 +44,7 @@ EncoderPlan plan_mjpeg(const CudaencConfig &config) {
 }
 
 EncoderPlan plan_h264(const CudaencConfig &config) {
-    if (config.fields) throw Error(CUDAENC_ERR_UNSUPPORTED, "fields are not supported by this codec: frames are");
-    const h264::Params params = h264::make_params(config.format, config.h264);
+    const h264::Params params = h264::make_params(config.format, config.h264, config.fields != CUDAENC_PROGRESSIVE);
     EncoderPlan plan = make_plan(params, 2, 2);
     if (const std::string reason = h264::only_on_cpu(params); !reason.empty())
         plan.device_warning = "P pictures with " + reason + ": CPU threads code them, the device only copies frames";

@@ -18,9 +18,10 @@ void append(std::vector<uint8_t> &to, const std::vector<uint8_t> &bytes) {
 }
 
 // The session has checked what does not depend on options.
-Sei make_sei_of(const CudaencFrame &frame, const Params &p) {
+Sei make_sei_of(const CudaencFrame &frame, FieldParity field, const Params &p) {
     Sei sei;
     sei.pic_struct = p.timecodes;
+    sei.field = field;
     if (p.timecodes && frame.timecode) {
         const CudaencTimecode &t = *frame.timecode;
         if (const Vui &vui = p.sets.vui; vui.frame_rate_num)  // n_frames is less than MaxFPS (D.2.3)
@@ -54,6 +55,7 @@ Sei make_sei_of(const CudaencFrame &frame, const Params &p) {
 PacketWriter::PacketWriter(const Params &params)
     : p_(params), rate_(params.rate), parameter_sets_(make_sps(params.sets)) {
     append(parameter_sets_, make_pps(p_.sets));
+    if (p_.picture.field && (p_.aud || p_.avc_intra_class)) append(second_field_prefix_, make_aud(SliceType::i));
     if (p_.avc_intra_class) {
         prefix_ = make_avc_intra_prefix(p_.sets, p_.avc_intra_flavor);
         return;
@@ -65,26 +67,33 @@ PacketWriter::PacketWriter(const Params &params)
 }
 
 void PacketWriter::begin(PictureState &picture, const SourcePicture &frame) const {
-    Sei sei = make_sei_of(frame, p_);
+    const FieldParity field = frame.kind == PictureKind::frame       ? FieldParity::none
+                              : frame.kind == PictureKind::top_field ? FieldParity::top
+                                                                     : FieldParity::bottom;
+    Sei sei = make_sei_of(frame, field, p_);
     picture.number = pictures_;
     picture.forced_key = frame.key;
     picture.target = rate_;
     picture.skipped = p_.sets.vui.hrd ? 0 : frame.skipped;  // HRD parameters tell of a fixed frame rate
-    picture.header = {
-        .first_macroblock = 0,
-        // Not that of the picture before, see renumber().
-        .idr_pic_id = p_.avc_intra_class ? avc_intra_idr_pic_id(picture.number) : static_cast<int>(picture.number % 2),
-        .qp_delta = 0,
-        .disable_deblocking_filter_idc = p_.deblock ? 0 : 1,
-        .frame_num_bits = p_.sets.frame_num_bits};
-    if (!p_.sets.pic_order_cnt_type) picture.header.pic_order_cnt_lsb = 0;
+    picture.second_field = frame.second_field;
+    const uint64_t frames = p_.picture.field ? picture.number / 2 : picture.number;
+    picture.header = {.first_macroblock = 0,
+                      // Not that of the picture before, see renumber().
+                      .idr_pic_id = p_.avc_intra_class ? avc_intra_idr_pic_id(frames) : static_cast<int>(frames % 2),
+                      .qp_delta = 0,
+                      .disable_deblocking_filter_idc = p_.deblock ? 0 : 1,
+                      .frame_num_bits = p_.sets.frame_num_bits};
+    if (!p_.sets.pic_order_cnt_type) picture.header.pic_order_cnt_lsb = frame.second_field;
+    picture.header.field = sei.field;
+    if (frame.second_field) picture.header.nal_unit_type = kNalSlice;  // of the IDR picture that the first one is
     picture.refresh = {};
     picture.recovery_point = false;
-    picture.prefix = prefix_;
+    picture.prefix = frame.second_field ? second_field_prefix_ : prefix_;
     picture.sei_at = picture.prefix.size();
     if (p_.sets.vui.hrd) {  // picture timing comes with buffering periods
         picture.timecode = sei.timecode;
         sei.timecode.reset();
+        sei.pic_struct = false;
     }
     if (!sei.empty()) append(picture.prefix, make_sei(sei));
 }
@@ -117,18 +126,20 @@ int PacketWriter::since_buffering_period(int pictures) const {
     return p_.intra_refresh && pictures > 1 ? (pictures - 2) % p_.intra_refresh + 1 : pictures;
 }
 
-// A tick is half a picture's time.
+// A tick is half a frame's time. Buffering periods begin with frames.
 void PacketWriter::write_timing(PictureState &picture, int pictures) const {
     if (!p_.sets.vui.hrd) return;
     Sei sei;
-    if (picture.key || picture.recovery_point) {
+    if ((picture.key && !picture.second_field) || picture.recovery_point) {
         const uint32_t delay = picture.rate->initial_delay();
         sei.buffering_period = {.initial_cpb_removal_delay = delay,
                                 .initial_cpb_removal_delay_offset = picture.rate->longest_delay() - delay};
     }
-    sei.removal_delay = {.ticks = 2 * static_cast<uint32_t>(since_buffering_period(pictures)),
-                         .length = p_.sets.vui.hrd->delay_length};
+    sei.removal_delay = {
+        .ticks = picture.second_field ? 1 : 2 * static_cast<uint32_t>(since_buffering_period(pictures)),
+        .length = p_.sets.vui.hrd->delay_length};
     sei.pic_struct = p_.timecodes;
+    sei.field = picture.header.field;
     sei.timecode = picture.timecode;
     const std::vector<uint8_t> nal = make_sei(sei);
     picture.prefix.insert(picture.prefix.begin() + static_cast<ptrdiff_t>(picture.sei_at), nal.begin(), nal.end());
@@ -155,7 +166,7 @@ PacketSize PacketWriter::estimate(const PictureState &picture, uint64_t bits) co
 }
 
 bool PacketWriter::renumber(PictureState &picture) const {
-    if (picture.header.idr_pic_id != last_idr_pic_id_) return false;
+    if (p_.picture.field || picture.header.idr_pic_id != last_idr_pic_id_) return false;
     picture.header.idr_pic_id = 2;  // no picture's own
     make_headers(picture);
     return true;

@@ -21,6 +21,7 @@ struct PictureState : PlannedPicture {
     bool forced_key;         // its frame asks for an IDR picture
     RefreshColumns refresh;  // of a P picture
     bool recovery_point;     // of a P picture with which a refresh begins
+    bool second_field = false;
 };
 
 class PacketWriter {
@@ -71,7 +72,7 @@ class PacketWriter {
     RateTarget rate_;
     std::vector<uint8_t> parameter_sets_;
     // NAL units before SEI messages: of IDR pictures, of others, and of those with which decoding may begin.
-    std::vector<uint8_t> prefix_, predicted_prefix_, recovery_prefix_;
+    std::vector<uint8_t> prefix_, predicted_prefix_, recovery_prefix_, second_field_prefix_;
     uint64_t pictures_ = 0;     // so far
     int last_idr_pic_id_ = -1;  // of the packet that left last
 };

@@ -118,12 +118,14 @@ int factor_of(const Profile &profile, const RateTarget &rate) {
 
 bool has_min_cr(const Profile &profile) { return profile.idc == 66 || profile.idc == 77 || profile.idc == 100; }
 // fR of A.3.1, as pictures/s.
-int least_picture_times(const Level &level) { return level.idc < 60 ? 172 : 300; }
+int least_picture_times(const Level &level, const PictureFormat &f) {
+    return (level.idc < 60 ? 172 : 300) * (f.field ? 2 : 1);
+}
 
 // A.3.1, A.3.3 i) and j): bytes of the first picture, and of others.
 std::pair<int64_t, int64_t> largest_pictures(const Level &level, const PictureFormat &f, const RateTarget &rate) {
     const int64_t first =
-        384 * std::max<int64_t>(f.macroblocks(), level.mbps / least_picture_times(level)) / level.min_cr;
+        384 * std::max<int64_t>(f.macroblocks(), level.mbps / least_picture_times(level, f)) / level.min_cr;
     return {first, rate.rate_num ? 384 * level.mbps / level.min_cr * rate.rate_den / rate.rate_num : first};
 }
 
@@ -141,9 +143,11 @@ constexpr int kPeakOfAverage = 4;
 // MinCR; 0: not looked at.
 std::string excess(const Level &level, const Profile &profile, const PictureFormat &f, const RateTarget &rate,
                    int64_t picture_bits = 0, int64_t compressed_bits = 0) {
-    const int64_t macroblocks = f.macroblocks(), columns = f.macroblock_columns(), rows = f.macroblock_rows();
-    if (macroblocks > level.frame_size)
-        return format_string("%lld macroblocks a picture, at most %d", static_cast<long long>(macroblocks),
+    const int64_t macroblocks = f.macroblocks(), columns = f.macroblock_columns(),
+                  rows = f.macroblock_rows() * (f.field ? 2 : 1);
+    if (f.field && (level.idc < 21 || level.idc > 41)) return "fields, which levels 2.1 to 4.1 have";  // table A-4
+    if (columns * rows > level.frame_size)
+        return format_string("%lld macroblocks a frame, at most %d", static_cast<long long>(columns * rows),
                              level.frame_size);
     if (std::max(columns * columns, rows * rows) > 8 * int64_t{level.frame_size})
         return format_string("%lld x %lld macroblocks, a side of at most the square root of %lld",
@@ -153,9 +157,9 @@ std::string excess(const Level &level, const Profile &profile, const PictureForm
         return format_string("%lld macroblocks/s, at most %lld",
                              static_cast<long long>(macroblocks * rate.rate_num / rate.rate_den),
                              static_cast<long long>(level.mbps));
-    if (level.idc < 60 && rate.rate_num > int64_t{least_picture_times(level)} * rate.rate_den)
+    if (level.idc < 60 && rate.rate_num > int64_t{least_picture_times(level, f)} * rate.rate_den)
         return format_string("%lld pictures/s, at most %d", static_cast<long long>(rate.rate_num / rate.rate_den),
-                             least_picture_times(level));
+                             least_picture_times(level, f));
     const int64_t most_rate = int64_t{level.bit_rate} * factor_of(profile, rate);
     if (const int64_t bits = std::max(rate.bit_rate, rate.max_rate); bits > most_rate)
         return format_string("%lld bits/s, at most %lld", static_cast<long long>(bits),
@@ -205,9 +209,16 @@ const Level &choose_level(int option, const Profile &profile, const PictureForma
         if (level.idc <= 42 && excess(level, profile, f, rate, picture_bits, hardest_bits).empty()) return level;
     for (const Level &level : kLevels)
         if (excess(level, profile, f, rate, picture_bits, picture_bits).empty()) return level;
-    if (excess(std::end(kLevels)[-1], profile, f, rate).empty()) return std::end(kLevels)[-1];
-    refuse(format_string("no level allows the stream: it has %s in level 6.2",
-                         excess(std::end(kLevels)[-1], profile, f, rate).c_str()));
+    const Level &highest =
+        f.field ? *std::find_if(std::begin(kLevels), std::end(kLevels), [](const Level &l) { return l.idc == 41; })
+                : std::end(kLevels)[-1];
+    if (const std::string more = excess(highest, profile, f, rate); !more.empty())
+        refuse(format_string("no level allows the stream: it has %s in level %d.%d", more.c_str(), highest.idc / 10,
+                             highest.idc % 10));
+    if (f.field)
+        warning = "level 4.1, the highest one of fields, is low for the QP: the stream may have " +
+                  excess(highest, profile, f, rate, picture_bits, picture_bits);
+    return highest;
 }
 
 // Whether slices of the picture have at most MaxFS / 4 macroblocks in the Intra profiles (A.3.3 k).
@@ -265,7 +276,7 @@ int choose_slices(int option, const Profile &profile, const Level &level, Pictur
     int64_t most = rows;
     if (level.slice_rate) {
         most = std::min<int64_t>(
-            most, std::max<int64_t>(f.macroblocks(), level.mbps / least_picture_times(level)) / level.slice_rate);
+            most, std::max<int64_t>(f.macroblocks(), level.mbps / least_picture_times(level, f)) / level.slice_rate);
         if (rate.rate_num) most = std::min(most, level.mbps * rate.rate_den / rate.rate_num / level.slice_rate);
     }
     most = std::max<int64_t>(most, fewest);
@@ -343,6 +354,18 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
     return r;
 }
 
+// What fields do not go with.
+void check_fields(const CudaencH264Options &o, const Profile &profile) {
+    if (profile.idc == 66) refuse("profile baseline is not allowed with fields: allowed are main and high");
+    if (profile.idc == 44) refuse("4:4:4 is not allowed with fields: its profile has IDR pictures, no second fields");
+    const auto refuse_option = [](const char *name, int value, int allowed) {
+        refuse(format_string("%s %d is not allowed with fields: it is %d", name, value, allowed));
+    };
+    if (o.gop_size > 1) refuse_option("gop_size", o.gop_size, 1);
+    if (o.encrypt_parts) refuse_option("encrypt_parts", o.encrypt_parts, 0);
+    if (o.avc_intra_class) refuse_option("avc_intra_class", o.avc_intra_class, 0);
+}
+
 void set_avc_intra(const AvcIntra &a, Params &p) {
     p.rate.picture_bytes = a.picture_bytes;
     p.rate.qp = 26;  // pic_init_qp
@@ -370,13 +393,14 @@ RateTarget rate_of_level(RateTarget rate) {
 
 }  // namespace
 
-Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
+Params make_params(const CudaencFormat &format, const CudaencH264Options &o, bool fields) {
     check_format(format, 16 * 1055);  // level 6.2: 8 times 139264 is 1055 squared
     const ChromaFormat chroma = chroma_of(format);
     const int depth = format.component[0].depth;
     check_options(kH264Options, o);
     const Profile &profile = choose_profile(o.profile, chroma, depth);
     check_gop(o, profile, chroma, depth);
+    if (fields) check_fields(o, profile);
     const bool high = is_high_profile(profile.idc);
     check_range("sample_aspect_num", o.sample_aspect_num, 0, 65535);
     if (o.sample_aspect_num) check_range("sample_aspect_den", o.sample_aspect_den, 1, 65535);
@@ -390,7 +414,8 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
                  .slices = 1,
                  .transform_8x8 = high,
                  .long_level_prefix = high,
-                 .pcm_without_zeros = !high};
+                 .pcm_without_zeros = !high,
+                 .field = fields};
     p.rate = make_rate(o, -qp_bd_offset(depth));
     if (o.avc_intra_class) set_avc_intra(find_avc_intra(format, o), p);
     const auto level_of = [&](int option) -> const Level & {
@@ -433,6 +458,11 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     sets.constraint_sets = constraint_sets_of(profile, level, p.picture);
     if (o.gop_size > 1) sets.constraint_sets &= 0xEF;  // not all pictures are IDR
     sets.max_num_ref_frames = o.gop_size > 1;
+    if (fields) {
+        sets.constraint_sets &= profile.idc == 77 ? 0xFF : 0xE7;  // nor does constraint_set4_flag hold: frames alone
+        sets.pic_order_cnt_type = 0;                              // which tells fields apart
+        sets.max_num_ref_frames = 1;                              // the frame of the first field
+    }
     // recovery_frame_cnt is a difference of frame_num. FFmpeg's decoder is late to recover, or loses the order of
     // pictures, from a picture on whose frame_num is 0, or without it: so that is rare.
     sets.frame_num_bits = o.intra_refresh ? 16 : 4;
@@ -450,6 +480,10 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     if (chroma == ChromaFormat::c420) sets.vui.chroma_location = o.chroma_location;
     sets.vui.frame_rate_num = static_cast<uint32_t>(o.frame_rate_num);
     sets.vui.frame_rate_den = static_cast<uint32_t>(o.frame_rate_den);
+    if (fields && o.frame_rate_num % 2 == 0)
+        sets.vui.frame_rate_num /= 2;
+    else if (fields)
+        sets.vui.frame_rate_den *= 2;
     sets.vui.timecodes = o.timecodes;
     sets.vui.fixed_frame_rate = o.hrd || o.avc_intra_class;
     if (o.hrd)

@@ -39,9 +39,9 @@ struct Params {
     std::string warning;                    // what the options do that their user may not want; mostly empty
 };
 
-// Checks options and format and derives the rest.
+// Checks options and format and derives the rest. fields: format and frame rate are those of fields.
 // Throws Error(CUDAENC_ERR_INVALID) with a line that names the option, its value and what is allowed.
-Params make_params(const CudaencFormat &format, const CudaencH264Options &options);
+Params make_params(const CudaencFormat &format, const CudaencH264Options &options, bool fields = false);
 
 // The rate control's targets after a change. Throws Error(CUDAENC_ERR_INVALID) with a line as make_params().
 RateTarget changed_rate(const Params &params, RateTarget rate, const RateChange &change);

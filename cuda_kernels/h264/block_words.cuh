@@ -45,6 +45,14 @@ DEVICE BlockWords zigzag(const BlockWords &raster) {
     for (int i = 0; i < 8; i++) scanned.words[i] = pick_pair(raster, zigzag_4x4(2 * i), zigzag_4x4(2 * i + 1));
     return scanned;
 }
+// The same with kField4x4.
+DEVICE constexpr int field_4x4(int k) { return static_cast<int>(0xFB73EA62D95C8140u >> 4 * k & 15); }
+DEVICE BlockWords field_scan(const BlockWords &raster) {
+    BlockWords scanned;
+    CUDAENC_UNROLL
+    for (int i = 0; i < 8; i++) scanned.words[i] = pick_pair(raster, field_4x4(2 * i), field_4x4(2 * i + 1));
+    return scanned;
+}
 // Levels in shared memory in scan order.
 struct SharedLevels {
     const SignedHalf *levels;

@@ -186,7 +186,7 @@ struct ThreadUnit {
             if (unit.kind == UnitKind::chroma_dc)
                 block = scan_chroma_dc_words<F>(block, unit.component);
             else if (!part_of_8x8)
-                block = zigzag(block);
+                block = p.format.field ? field_scan(block) : zigzag(block);
             nonzero = nonzero_mask(block) >> ac;
             store_block(block, own);
         }

@@ -159,10 +159,10 @@ std::vector<Unit> make_units() {
     return units;
 }
 
-PartTables make_part_tables() {
+PartTables make_part_tables(bool field) {
     PartTables t{};
     for (int k = 0; k < 64; k++) {
-        const int at = kZigzag8x8[k];
+        const int at = scan_8x8_of(field)[k];
         t.places[k % 4][k / 4] = static_cast<uint8_t>(at / 16 * 2 * kLevelPitch + at % 16);
         t.rows[at / 8] |= 1u << (8 * (k % 4) + at % 8);
     }
@@ -184,7 +184,7 @@ DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFo
       borders_(upload_now(
           device_, with_format(format.chroma, [&]<ChromaFormat F>() { return make_border_shares<F>(format.width); }))),
       tables_(upload_now(device_, std::vector<CavlcTables>{kCavlcTables})),
-      parts_(upload_now(device_, std::vector<PartTables>{make_part_tables()})) {}
+      parts_(upload_now(device_, std::vector<PartTables>{make_part_tables(format.field)})) {}
 
 PictureBuffers DeviceSliceCoder::make_buffers() const {
     const uint64_t slice_bytes = most_nal_bytes(sizeof(SliceHeaderBits::words) + 1);

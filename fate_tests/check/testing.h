@@ -154,7 +154,8 @@ inline void take_arguments(int argc, char **argv) {
             if (!opens(argument)) std::exit(EXIT_FAILURE);
             device_specs.push_back(argument);
         } else if (argument != "cpu") {
-            std::printf("%s: \"%s\" is none of cuda[:N], emu[:SEED], cpu, --case=NAME, --part=I/N, --bench\n", argv[0], argv[i]);
+            std::printf("%s: \"%s\" is none of cuda[:N], emu[:SEED], cpu, --case=NAME, --part=I/N, --bench\n", argv[0],
+                        argv[i]);
             std::exit(EXIT_FAILURE);
         }
     }

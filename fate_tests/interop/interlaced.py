@@ -235,11 +235,39 @@ def check_j2k(mode):
             expect(good, f'j2k {mode} {device} {options}: fields of {sizes} bytes')
 
 
+# ---- H.264
+
+# Options, and the most squared error that they leave.
+H264 = {'auto': (('-crf', '8'), 12), 'cavlc': (('-qp', '6', '-effort', '2', '-slices', '3'), 12), 'small': (('-qp', '12', '-effort', '3'), 16),
+        '4x4': (('-qp', '6', '-profile:v', 'main'), 12),
+        'hrd': (('-b:v', '2M', '-maxrate', '2M', '-bufsize', '400k', '-nal-hrd', 'cbr', '-aud', '1'), 40)}
+
+
+def check_h264(mode):
+    for name, (options, most) in H264.items():
+        for pixels in ('yuv420p', 'yuv422p', 'yuv422p10le')[:1 if name == '4x4' else 3]:
+            what, file = f'h264 {mode} {name} {pixels}', FOLDER / 'x.mkv'
+            vf = ('-pix_fmt', pixels)
+            said = encode('h264_cavlc_cuda', mode, file, *vf, *options, pixels='yuv422p').stderr
+            expect(b'[h264_cavlc' not in said, f'{what}: {said.decode()}')
+            same_on_emulator(what, 'h264_cavlc_cuda', mode, file, *vf, *options, pixels='yuv422p')
+            done = ffmpeg('-i', file, '-f', 'rawvideo', '-pix_fmt', 'yuv422p', '-')
+            expect(done.stderr == b'', f'{what}: the decoder says {done.stderr.decode()}')
+            frames = [done.stdout[i:i + 2 * WIDTH * HEIGHT] for i in range(0, len(done.stdout), 2 * WIDTH * HEIGHT)]
+            luma = b''.join(frame[:WIDTH * HEIGHT] for frame in frames)
+            near, far = (error(luma, b''.join(plane(frame, m, WIDTH, HEIGHT) for frame in range(FRAMES))) for m in (mode, {'tff': 'bff', 'bff': 'tff'}[mode]))
+            expect(near is not None and near <= most < 100 < far, f'{what}: squared errors {near}, swapped {far}')
+            expect_order(what, file, mode)
+    syntax = ffmpeg('-v', 'verbose', '-i', FOLDER / 'x.mkv', '-c', 'copy', '-bsf:v', 'h264_mp4toannexb,trace_headers', '-f', 'null', '-').stderr.decode()
+    slices = [line.split()[-1] for line in syntax.splitlines() if ' bottom_field_flag ' in line]
+    expect(slices == ['0', '1'] * FRAMES if mode == 'tff' else slices == ['1', '0'] * FRAMES, f'h264 {mode}: parities {slices}')
+
+
 # ---- Refusals, and what is said
 
 def check_words():
     source('tff')
-    for codec in ('mjpeg_cuda', 'j2k_cuda'):
+    for codec in ('mjpeg_cuda', 'j2k_cuda', 'h264_cavlc_cuda'):
         for mark in ('tff', 'prog'):
             text = encode(codec, 'tff', '-', '-f', 'null', mark=mark).stderr.decode()
             expect('a frame is marked' not in text, f'{codec} {mark}: {text}')
@@ -251,6 +279,10 @@ def check_words():
     for codec, pixels, height in (('mjpeg_cuda', 'yuvj422p', 79), ('mjpeg_cuda', 'yuvj420p', 78), ('j2k_cuda', 'yuv420p', 78)):
         done = encode(codec, 'tff', '-', '-f', 'null', pixels=pixels, size=(WIDTH, height), may_fail=True)
         expect(f'height {height} is not allowed with fields' in done.stderr.decode(), f'{codec} {height}: {done.stderr.decode()}')
+    for options, line in ((('-profile:v', 'baseline'), 'profile baseline is not allowed with fields'), (('-g', 12), 'gop_size 12 is not allowed with fields'),
+                          (('-pix_fmt', 'yuv444p'), '4:4:4 is not allowed with fields'), (('-level', '4.2'), 'levels 2.1 to 4.1')):
+        text = encode('h264_cavlc_cuda', 'tff', '-', '-f', 'null', *options, pixels='yuv420p', may_fail=True).stderr.decode()
+        expect(line in text, f'h264_cavlc_cuda {options}: {text}')
     text = encode('j2k_cuda', 'tff', '-', '-f', 'null', '-format', 'jp2', pixels='yuv422p', may_fail=True).stderr.decode()
     expect('format 1 (jp2) is not allowed with fields' in text, f'j2k_cuda jp2: {text}')
 
@@ -260,6 +292,7 @@ def main():
         source(mode)
         check_mjpeg(mode)
         check_j2k(mode)
+        check_h264(mode)
     check_words()
     shutil.rmtree(FOLDER)
     finish()

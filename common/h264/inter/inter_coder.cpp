@@ -196,7 +196,8 @@ bool InterCoder::exceeds_limits(const Macroblock &m, const int16_t *levels) cons
                                     .luma_depth = 8,
                                     .chroma_depth = 8,
                                     .width = 0,
-                                    .height = 0};
+                                    .height = 0,
+                                    .field = false};
     constexpr int count = 16 * blocks_per_macroblock(ChromaFormat::c420);
     const Levels sums = sums_of(levels, count);
     if (!may_be_pcm(format, {sums.bits, 0})) return false;

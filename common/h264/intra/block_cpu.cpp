@@ -56,10 +56,12 @@ constexpr Lanes kOnes = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     return ((levels == kOnes) | (levels == -kOnes)) & (exact < 240);
 }
 
-// The place of an index in the zig-zag sequence.
+// The place of an index in the sequence of the scan: [field][index].
 constexpr auto kPlace8x8 = [] {
-    std::array<uint8_t, 64> places{};
-    for (int k = 0; k < 64; k++) places[kZigzag8x8[k]] = static_cast<uint8_t>(k);
+    std::array<std::array<uint8_t, 64>, 2> places{};
+    for (int field = 0; field < 2; field++)
+        for (int k = 0; k < 64; k++)
+            places[static_cast<size_t>(field)][scan_8x8_of(field)[k]] = static_cast<uint8_t>(k);
     return places;
 }();
 
@@ -69,9 +71,10 @@ struct Rounded {
     uint32_t bits;
 };
 
+template <bool Field>
 [[gnu::always_inline]] inline Rounded round_4x4(int16_t *levels, const Lanes &level, const Lanes &exact, int first,
                                                 int32_t bits_per_step, Totals &totals, int x, int y) {
-    constexpr const auto &z = kZigzag4x4;
+    static constexpr const auto &z = scan_4x4_of(Field);
     const auto scan = [](const Lanes &v) __attribute__((always_inline)) {
         return __builtin_shufflevector(v, v, z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7], z[8], z[9], z[10], z[11],
                                        z[12], z[13], z[14], z[15]);
@@ -88,14 +91,17 @@ struct Rounded {
     }
     Rounded r{false, 0};
     r.bits = round_by_rate(s, first, bits_per_step, totals, x, y, [&](int k) {
-        levels[kZigzag4x4[k]] = 0;
+        levels[z[k]] = 0;
         r.changed = true;
     });
     return r;
 }
 
 [[gnu::always_inline]] inline Rounded round_8x8(int16_t *levels, const Lanes (&level)[4], const Lanes (&exact)[4],
-                                                int32_t bits_per_step, Totals &totals, int x, int y) {
+                                                const Rounding &rounding, Totals &totals, int x, int y) {
+    const int32_t bits_per_step = rounding.bits_per_step;
+    const auto &place_of = kPlace8x8[rounding.field];
+    const auto &scan = scan_8x8_of(rounding.field);
     Scanned s[4];
     for (Scanned &part : s) part.nonzero = part.ones = 0;
     alignas(32) int16_t exact_levels[64];
@@ -103,7 +109,8 @@ struct Rounded {
     for (int i = 0; i < 4; i++) {
         const uint32_t ones = bits_per_step ? nonzero_of(droppable(level[i], exact[i])) : 0;
         for (uint32_t rest = nonzero_of(level[i]); rest; rest &= rest - 1) {
-            const int lane = count_trailing_zeros(rest), at = 16 * i + lane, place = kPlace8x8[at], k = place / 4;
+            const int lane = count_trailing_zeros(rest), at = 16 * i + lane, place = place_of[static_cast<size_t>(at)],
+                      k = place / 4;
             Scanned &part = s[place % 4];
             part.levels[k] = levels[at];
             part.exact[k] = exact_levels[at];
@@ -114,7 +121,7 @@ struct Rounded {
     Rounded r{false, 0};
     for (int i = 0; i < 4; i++)
         r.bits += round_by_rate(s[i], 0, bits_per_step, totals, x + i % 2, y + i / 2, [&](int k) {
-            levels[kZigzag8x8[4 * k + i]] = 0;
+            levels[scan[4 * k + i]] = 0;
             r.changed = true;
         });
     return r;
@@ -286,13 +293,16 @@ template <class Line, int N>
     Rounded rounded{false, 0};
     if constexpr (N == 4) {
         for (int b = 0; b < blocks; b++) {
-            const Rounded one =
-                round_4x4(levels + 16 * b, level[b], exact[b], first, rounding.bits_per_step, *totals, x + b, y);
+            const auto round = [&]<bool Field>() __attribute__((always_inline)) {
+                return round_4x4<Field>(levels + 16 * b, level[b], exact[b], first, rounding.bits_per_step, *totals,
+                                        x + b, y);
+            };
+            const Rounded one = rounding.field ? round.template operator()<true>() : round.template operator()<false>();
             rounded.changed |= one.changed;
             rounded.bits += one.bits;
         }
     } else {
-        rounded = round_8x8(levels, level, exact, rounding.bits_per_step, *totals, x, y);
+        rounded = round_8x8(levels, level, exact, rounding, *totals, x, y);
     }
     if (rounded.changed) reload(v, levels);
     return rounded.bits;
@@ -438,7 +448,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
     coded.dc = true;
     coded.ac = any_of(levels, 256);
     if (!totals) return coded;
-    coded.dc_bits = count_dc(levels + 256, kZigzag4x4,
+    coded.dc_bits = count_dc(levels + 256, scan_4x4_of(rounding.field),
                              {token_table(predict_total((*totals)[1][0], (*totals)[0][1])), kZeros4x4, 16});
     return coded;
 }

@@ -13,6 +13,7 @@ namespace cudaenc::h264 {
 struct Rounding {
     int32_t dc, ac;
     int32_t bits_per_step;  // 0: none is dropped
+    bool field = false;     // with field scans
 };
 
 // Levels round up from about five eighths on: smaller ones cost more bits than they gain. Where levels of 1 may be

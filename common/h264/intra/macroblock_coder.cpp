@@ -106,6 +106,7 @@ void MacroblockCoder::begin(const Place &place) {
     if (only_modes()) satd_lambda_ <<= 6;
     candidates_ = place.effort >= kTwoCandidates ? 2 : 1;
     rounding_ = place.effort >= kRoundedByRate ? kRoundingByRate : kRounding;
+    rounding_.field = f_.field;
     for (int c = 0; c < f_.components(); c++)
         copy(place.samples[c], {source_[c], f_.columns(c)}, f_.columns(c), f_.rows(c));
 }
@@ -429,22 +430,22 @@ uint32_t MacroblockCoder::most_bits(const Luma &luma) const {
     const MacroblockType type = luma.macroblock.type;
     for (int c = 0; c < luma_components(f_.chroma); c++) {
         const int16_t *levels = luma.levels[c];
-        if (type == MacroblockType::i16x16) count(scan_4x4(levels + 256), 16);
+        if (type == MacroblockType::i16x16) count(scan_4x4(levels + 256, f_.field), 16);
         for (int b = 0; b < 16; b++) {
             if (!(luma.macroblock.coded_block_pattern >> (b >> 2) & 1)) continue;
             if (type == MacroblockType::i16x16)
-                count(scan_ac(levels + 16 * b), 15);
+                count(scan_ac(levels + 16 * b, f_.field), 15);
             else if (type == MacroblockType::i8x8)
-                count(scan_8x8(levels + 64 * (b / 4), b % 4), 16);
+                count(scan_8x8(levels + 64 * (b / 4), b % 4, f_.field), 16);
             else
-                count(scan_4x4(levels + 16 * b), 16);
+                count(scan_4x4(levels + 16 * b, f_.field), 16);
         }
     }
     if (!f_.has_chroma_blocks()) return bits;
     const int blocks = chroma_blocks(f_.chroma);
     for (int c = 0; c < 2 && chroma_.coded > 0; c++)
         bits += count_block(scan_chroma_dc(chroma_.dc + 8 * c, blocks), chroma_dc_code(blocks)).bits;
-    for (int b = 0; b < 2 * blocks && chroma_.coded > 1; b++) count(scan_ac(chroma_.ac + 16 * b), 15);
+    for (int b = 0; b < 2 * blocks && chroma_.coded > 1; b++) count(scan_ac(chroma_.ac + 16 * b, f_.field), 15);
     return bits;
 }
 

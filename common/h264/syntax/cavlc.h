@@ -156,9 +156,11 @@ inline uint32_t nonzero_of(const ScannedLevels &levels, int size) {
 
 // The scans of blocks in memory. An 8x8 block is coded as four 4x4 blocks, each with every fourth level of its scan
 // (7.3.5.3.1).
-inline ScannedLevels scan_4x4(const int16_t *levels) { return {levels, kZigzag4x4, 1}; }
-inline ScannedLevels scan_ac(const int16_t *levels) { return {levels, kZigzag4x4 + 1, 1}; }
-inline ScannedLevels scan_8x8(const int16_t *levels, int part) { return {levels, kZigzag8x8 + part, 4}; }
+inline ScannedLevels scan_4x4(const int16_t *levels, bool field = false) { return {levels, scan_4x4_of(field), 1}; }
+inline ScannedLevels scan_ac(const int16_t *levels, bool field = false) { return {levels, scan_4x4_of(field) + 1, 1}; }
+inline ScannedLevels scan_8x8(const int16_t *levels, int part, bool field = false) {
+    return {levels, scan_8x8_of(field) + part, 4};
+}
 inline ScannedLevels scan_chroma_dc(const int16_t *levels, int size) {
     return {levels, size == 4 ? kChromaDcScan420 : kChromaDcScan422, 1};
 }

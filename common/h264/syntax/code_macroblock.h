@@ -72,11 +72,11 @@ void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t
     };
     const auto code_4x4 = [&](int b) {
         const int16_t *const at = levels + 16 * b;
-        code(b, nonzero_4x4(at), scan_4x4(at), nc_code(b, 16), flips_of(b));
+        code(b, nonzero_4x4(at, f.field), scan_4x4(at, f.field), nc_code(b, 16), flips_of(b));
     };
     const auto code_ac = [&](int b) {
         const int16_t *const at = levels + 16 * b;
-        code(b, nonzero_4x4(at) >> 1, scan_ac(at), nc_code(b, 15), flips_of(b));
+        code(b, nonzero_4x4(at, f.field) >> 1, scan_ac(at, f.field), nc_code(b, 15), flips_of(b));
     };
     const bool with_8x8 = has_8x8_transform(m);
     for (int base = 0; base < luma_components(f.chroma) * kLumaBlocks; base += kLumaBlocks) {
@@ -84,12 +84,13 @@ void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t
         for (int b = base; b < base + 16; b += 4) {
             if (!is_coded(m, f.chroma, b)) continue;
             const int16_t *const at = levels + 16 * b;
-            const uint64_t nonzero = with_8x8 ? nonzero_8x8(at) : 0;
+            const uint64_t nonzero = with_8x8 ? nonzero_8x8(at, f.field) : 0;
             for (int k = 0; k < 4; k++)
                 if (m.type == MacroblockType::i16x16)
                     code_ac(b + k);
                 else if (with_8x8)
-                    code(b + k, nonzero >> 16 * k & 0xFFFF, scan_8x8(at, k), nc_code(b + k, 16), flips_of(b + k));
+                    code(b + k, nonzero >> 16 * k & 0xFFFF, scan_8x8(at, k, f.field), nc_code(b + k, 16),
+                         flips_of(b + k));
                 else
                     code_4x4(b + k);
         }

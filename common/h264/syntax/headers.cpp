@@ -177,8 +177,8 @@ std::vector<uint8_t> buffering_period(const BufferingPeriod &b) {
     return out.raw();
 }
 
-void put_timecode(const Timecode &t, Rbsp &out) {
-    out.u(0, 2);                     // ct_type: progressive
+void put_timecode(const Timecode &t, bool interlaced, Rbsp &out) {
+    out.u(interlaced, 2);            // ct_type
     out.flag(true);                  // nuit_field_based_flag
     out.u(t.drop_frame ? 4 : 0, 5);  // counting_type
     out.flag(true);                  // full_timestamp_flag
@@ -199,9 +199,9 @@ std::vector<uint8_t> picture_timing(const Sei &sei) {
         out.u(0, kOutputDelayLength);  // dpb_output_delay
     }
     if (sei.pic_struct) {
-        out.u(0, 4);  // pic_struct: a frame
+        out.u(static_cast<uint32_t>(sei.field), 4);  // 0: a frame
         out.flag(sei.timecode.has_value());
-        if (sei.timecode) put_timecode(*sei.timecode, out);
+        if (sei.timecode) put_timecode(*sei.timecode, sei.field != FieldParity::none, out);
     }
     if (!out.aligned()) out.trailing_bits();
     return out.raw();
@@ -281,9 +281,10 @@ std::vector<uint8_t> make_sps(const ParameterSets &s) {
     out.ue(s.max_num_ref_frames);
     out.flag(false);  // gaps_in_frame_num_value_allowed_flag
     out.ue(f.width - 1);
-    out.ue(f.height - 1);
-    out.flag(true);  // frame_mbs_only_flag
-    out.flag(true);  // direct_8x8_inference_flag
+    out.ue(f.height - 1);          // of a frame, or of its fields
+    out.flag(!f.field);            // frame_mbs_only_flag
+    if (f.field) out.flag(false);  // mb_adaptive_frame_field_flag
+    out.flag(true);                // direct_8x8_inference_flag
     const uint32_t unit_x = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422 ? 2 : 1;
     const uint32_t unit_y = f.chroma == ChromaFormat::c420 ? 2 : 1;
     const uint32_t right = static_cast<uint32_t>(16 * f.width - s.width) / unit_x;
@@ -333,6 +334,10 @@ SliceHeaderBits make_slice_header(const SliceHeader &s) {
     out.ue(5 + static_cast<uint32_t>(s.slice_type));  // as all of the picture's
     out.ue(0);                                        // pic_parameter_set_id
     out.u(s.frame_num, s.frame_num_bits);
+    if (s.field != FieldParity::none) {
+        out.flag(true);  // field_pic_flag
+        out.flag(s.field == FieldParity::bottom);
+    }
     if (s.is_idr()) out.ue(s.idr_pic_id);
     if (s.pic_order_cnt_lsb) out.u(*s.pic_order_cnt_lsb, 4);
     if (s.slice_type == SliceType::p) {
@@ -357,7 +362,7 @@ SliceHeaderBits make_slice_header(const SliceHeader &s) {
 std::vector<uint8_t> make_sei(const Sei &sei) {
     Rbsp out;
     if (sei.buffering_period) put_message(0, buffering_period(*sei.buffering_period), out);
-    if (sei.removal_delay || sei.timecode) put_message(1, picture_timing(sei), out);
+    if (sei.removal_delay || sei.timecode || sei.tells_field()) put_message(1, picture_timing(sei), out);
     if (!sei.captions.empty()) put_message(4, closed_captions(sei.captions), out);
     for (const std::span<const uint8_t> data : sei.unregistered) put_message(5, data, out);
     if (sei.recovery_frame_cnt) put_message(6, recovery_point(*sei.recovery_frame_cnt), out);

@@ -36,7 +36,8 @@ struct Vui {
     std::optional<Hrd> hrd;  // these and buffering periods follow
 };
 
-// One set of each kind, for frames with CAVLC. pic_order_cnt_lsb has 4 bits.
+// One set of each kind, for frames or field pictures (format.field) with CAVLC. Sizes are those of a picture.
+// pic_order_cnt_lsb has 4 bits.
 struct ParameterSets {
     int profile_idc;
     uint8_t constraint_sets;  // constraint_set0_flag is the highest bit
@@ -60,7 +61,8 @@ std::vector<uint8_t> make_pps(const ParameterSets &sets);
 
 // ---- Slices
 
-enum class SliceType : uint8_t { p = 0, i = 2 };  // table 7-6
+enum class FieldParity : uint8_t { none = 0, top = 1, bottom = 2 };  // as pic_struct (table D-1)
+enum class SliceType : uint8_t { p = 0, i = 2 };                     // table 7-6
 // What slice_header() (7.3.3) and the header of its NAL unit tell.
 struct SliceHeader {
     uint32_t first_macroblock;
@@ -74,6 +76,7 @@ struct SliceHeader {
     int nal_ref_idc = 3;
     SliceType slice_type = SliceType::i;    // P slices refer to the picture before
     int frame_num = 0, frame_num_bits = 4;  // below 2 to the power of bits, those of the SPS
+    FieldParity field = FieldParity::none;
     bool is_idr() const { return nal_unit_type == kNalIdrSlice; }
 };
 // The same for the coders of slices.
@@ -120,14 +123,16 @@ struct Sei {
     std::optional<RemovalDelay> removal_delay;        // the same
     std::optional<int> recovery_frame_cnt;            // of a recovery point from which on pictures are exact
     bool pic_struct = false;                          // Vui::timecodes
+    FieldParity field = FieldParity::none;            // with that
     std::optional<Timecode> timecode;                 // with that
     std::optional<MasteringDisplay> mastering_display;
     std::optional<ContentLight> content_light;
     std::span<const uint8_t> captions;                   // A/53 cc_data: 3 bytes each, at most 31 of them
     std::vector<std::span<const uint8_t>> unregistered;  // user data: 16 bytes of UUID, then the payload
+    bool tells_field() const { return pic_struct && field != FieldParity::none; }
     bool empty() const {
-        return !buffering_period && !removal_delay && !timecode && !recovery_frame_cnt && !mastering_display &&
-               !content_light && captions.empty() && unregistered.empty();
+        return !buffering_period && !removal_delay && !timecode && !recovery_frame_cnt && !tells_field() &&
+               !mastering_display && !content_light && captions.empty() && unregistered.empty();
     }
 };
 std::vector<uint8_t> make_sei(const Sei &sei);

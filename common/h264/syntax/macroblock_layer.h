@@ -14,6 +14,7 @@ struct CodedFormat {
     bool transform_8x8_mode;  // of the picture parameter set
     int32_t luma_depth, chroma_depth;
     int32_t width, height;  // macroblocks
+    bool field;             // a field picture, with its scans
     CUDAENC_HD constexpr int32_t macroblocks() const { return width * height; }
 };
 

@@ -22,6 +22,7 @@ struct PictureFormat {
     int lowest_qp = -2 * kMaxQp;            // QPY of macroblocks
     int chroma_qp_index_offset = 0;         // of Cb and of Cr
     const ScalingLists *scaling = nullptr;  // nullptr: flat lists
+    bool field = false;                     // a picture is a field of a frame that is twice as high
     bool plain() const { return !even_slices && !only_8x8 && !chroma_qp_index_offset && !scaling; }
 
     int macroblock_columns() const { return (width + 15) / 16; }
@@ -46,7 +47,8 @@ struct PictureFormat {
                 .luma_depth = bit_depth,
                 .chroma_depth = bit_depth,
                 .width = macroblock_columns(),
-                .height = macroblock_rows()};
+                .height = macroblock_rows(),
+                .field = field};
     }
     Slice slice(int i) const {
         const int first = first_macroblock(i);

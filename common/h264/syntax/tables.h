@@ -14,6 +14,14 @@ inline constexpr uint8_t kZigzag8x8[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 2
                                            12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
                                            35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
                                            58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+// Field scans (figure 8-8 b, table 8-12), of field pictures.
+inline constexpr uint8_t kField4x4[16] = {0, 4, 1, 8, 12, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+inline constexpr uint8_t kField8x8[64] = {0,  8,  16, 1,  9,  24, 32, 17, 2,  25, 40, 48, 56, 33, 10, 3,
+                                          18, 41, 49, 57, 26, 11, 4,  19, 34, 42, 50, 58, 27, 12, 5,  20,
+                                          35, 43, 51, 59, 28, 13, 6,  21, 36, 44, 52, 60, 29, 14, 22, 37,
+                                          45, 53, 61, 30, 7,  15, 38, 46, 54, 62, 23, 31, 39, 47, 55, 63};
+constexpr const uint8_t (&scan_4x4_of(bool field))[16] { return field ? kField4x4 : kZigzag4x4; }
+constexpr const uint8_t (&scan_8x8_of(bool field))[64] { return field ? kField8x8 : kZigzag8x8; }
 inline constexpr uint8_t kChromaDcScan420[4] = {0, 1, 2, 3};
 inline constexpr uint8_t kChromaDcScan422[8] = {0, 2, 1, 4, 6, 3, 5, 7};
 

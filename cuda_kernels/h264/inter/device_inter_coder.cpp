@@ -28,7 +28,7 @@ DeviceInterCoder::DeviceInterCoder(std::shared_ptr<Device> device, int width, in
       vertical_(vertical),
       transform_8x8_(transform_8x8),
       qp_choices_(upload_now(device_, qp_choices())),
-      tables_(upload_now(device_, make_wavefront_tables(ChromaFormat::c420))) {}
+      tables_(upload_now(device_, make_wavefront_tables(ChromaFormat::c420, false))) {}
 
 DeviceInterCoder::Buffers DeviceInterCoder::make_buffers() const {
     const size_t count = static_cast<size_t>(columns_) * static_cast<size_t>(rows_);

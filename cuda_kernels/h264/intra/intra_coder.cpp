@@ -87,13 +87,13 @@ bool is_adaptive(int qp, int aq_strength) { return aq_strength && qp <= kMaxQp; 
 
 }  // namespace
 
-std::vector<WavefrontTables> make_wavefront_tables(ChromaFormat format) {
+std::vector<WavefrontTables> make_wavefront_tables(ChromaFormat format, bool field) {
     std::vector<WavefrontTables> tables(1);
     const auto offset = [](uint8_t value) { return static_cast<uint8_t>(value * sizeof(uint16_t)); };
     std::transform(kPredictedValues<4>.begin(), kPredictedValues<4>.end(), tables[0].predicted_4x4, offset);
     std::transform(kPredictedValues<8>.begin(), kPredictedValues<8>.end(), tables[0].predicted_8x8, offset);
-    std::copy(std::begin(kZigzag4x4), std::end(kZigzag4x4), tables[0].scans + kScan4x4);
-    std::copy(std::begin(kZigzag8x8), std::end(kZigzag8x8), tables[0].scans + kScan8x8);
+    std::copy_n(scan_4x4_of(field), 16, tables[0].scans + kScan4x4);
+    std::copy_n(scan_8x8_of(field), 64, tables[0].scans + kScan8x8);
     const bool is_422 = format == ChromaFormat::c422;
     std::copy_n(is_422 ? kChromaDcScan422 : kChromaDcScan420, is_422 ? 8 : 4, tables[0].scans + kScanChromaDc);
     tables[0].cavlc = kCavlcTables;
@@ -108,7 +108,7 @@ DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const Picture
       blocks_(blocks_of(*device_, format, in_flight)),
       rows_(upload_now(device_, make_rows(format))),
       qp_choices_(upload_now(device_, make_qp_choices(format))),
-      tables_(upload_now(device_, make_wavefront_tables(format.chroma))) {}
+      tables_(upload_now(device_, make_wavefront_tables(format.chroma, format.field))) {}
 
 IntraBuffers DeviceIntraCoder::make_buffers() const {
     const size_t macroblocks = static_cast<size_t>(format_.macroblocks());

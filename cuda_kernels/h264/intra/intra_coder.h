@@ -24,7 +24,7 @@ struct IntraBuffers {
 };
 
 // Tables of a format's kernels: one element.
-std::vector<WavefrontTables> make_wavefront_tables(ChromaFormat format);
+std::vector<WavefrontTables> make_wavefront_tables(ChromaFormat format, bool field);
 
 // Formats are plain(), or those of AVC-Intra: 4:2:2 with only_8x8, slices of a row of macroblocks or more.
 class DeviceIntraCoder {
