@@ -141,14 +141,15 @@ std::array<uint32_t, 2> BlockLists::write(ThreadPool &pool, std::span<const uint
     for (const Listed &block : listed_) begins[block.order]++;
     std::exclusive_scan(begins.begin(), begins.end(), begins.begin(), uint32_t{0});
     const uint32_t mq_blocks = begins[kDecodeClasses], all = static_cast<uint32_t>(listed_.size());
-    for (size_t i = 0; i < listed_.size(); i++) {
+    for (Listed &block : listed_) block.place = begins[block.order]++;
+    pool.for_each(listed_.size(), kBlocks, [&](size_t i) {
         const Listed &listed = listed_[i];
-        DecoderBlock &to = blocks[begins[listed.order]++];
+        DecoderBlock &to = blocks[listed.place];
         to = decoded.blocks[i].coded;
         to.first_segment = listed.first_segment;
         to.segments = listed.segments;
         to.planes = listed.planes;
-    }
+    });
     return {mq_blocks, all - mq_blocks};
 }
 
@@ -185,7 +186,8 @@ void BlockLists::list_blocks(std::span<const uint8_t> codestream, const DecodedB
         listed_[i] = {.first_segment = first,
                       .segments = static_cast<uint16_t>(next - first),
                       .order = static_cast<uint16_t>(list * kDecodeClasses + decode_class(work)),
-                      .planes = static_cast<int16_t>(block.coded.planes - pieces.zero_planes)};
+                      .planes = static_cast<int16_t>(block.coded.planes - pieces.zero_planes),
+                      .place = 0};
     }
     if (!decoded.in_place) t.segments = next - first_of_tile;
 }

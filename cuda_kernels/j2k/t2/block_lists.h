@@ -56,6 +56,7 @@ class BlockLists {
         uint16_t segments;
         uint16_t order;  // by list and decode_class()
         int16_t planes;
+        uint32_t place;  // in the order of kernels
     };
     struct Copy {
         const uint8_t *from;
