@@ -58,7 +58,10 @@ def _read(path: pathlib.Path) -> Any:
 def _samples(picture: cudaenc.Picture) -> numpy.ndarray:
     """(height, width) or (height, width, channels) of the planes, smaller ones by repetition."""
     rows, columns = picture.planes[0].shape
-    planes = [plane.repeat(-(-rows // plane.shape[0]), 0).repeat(-(-columns // plane.shape[1]), 1)[:rows, :columns] for plane in picture.planes]
+    planes = []
+    for plane, depth, shift in zip(picture.planes, picture.depths, picture.shifts):
+        plane = plane >> shift << (8 * plane.itemsize - depth)  # in the highest bits
+        planes.append(plane.repeat(-(-rows // plane.shape[0]), 0).repeat(-(-columns // plane.shape[1]), 1)[:rows, :columns])
     return numpy.stack(planes, -1) if len(planes) > 1 else planes[0]
 
 
@@ -67,6 +70,8 @@ def _write(path: pathlib.Path, picture: cudaenc.Picture) -> None:
     if path.suffix == ".npy":
         numpy.save(path, samples)
         return
+    if samples.dtype.kind == "i":
+        raise cudaenc.InvalidError("signed samples are not allowed: write them as .npy")
     if picture.color_model == "yuv":
         y, cb, cr = (samples[..., i].astype(float) - (128 if i else 0) * (1 if samples.itemsize == 1 else 256) for i in range(3))
         samples = numpy.stack([y + 1.402 * cr, y - 0.344136 * cb - 0.714136 * cr, y + 1.772 * cb], -1).round().clip(

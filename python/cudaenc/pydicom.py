@@ -9,8 +9,8 @@
 | --- | --- | --- |
 | .50 JPEG baseline, 8 bits | gray, RGB | yes |
 | .51 JPEG extended; .57, .70 JPEG lossless | | yes |
-| .90, .91 JPEG 2000 | 1 to 16 bits, signed too | |
-| .201, .202, .203 HTJ2K | the same | |
+| .90, .91 JPEG 2000 | 1 to 16 bits, signed too | yes |
+| .201, .202, .203 HTJ2K | the same | yes |
 
 Options of compress() are those of the codec: quality=90, compression_ratio=10, psnr=60; of .91 also pydicom's own j2k_cr and
 j2k_psnr. .91 and .203 are lossy: without a target of quality 90. Components are decorrelated where the photometric interpretation is YBR_RCT
@@ -32,7 +32,7 @@ _BASELINE = uid.JPEGBaseline8Bit
 _PROFILES = {uid.HTJ2KLossless: "dicom_ht_lossless", uid.HTJ2KLosslessRPCL: "dicom_ht_rpcl", uid.HTJ2K: "dicom_ht"}
 _LOSSLESS = (uid.JPEG2000Lossless, uid.HTJ2KLossless, uid.HTJ2KLosslessRPCL)
 _ENCODED = (_BASELINE, uid.JPEG2000Lossless, uid.JPEG2000, *_PROFILES)
-_DECODED = (_BASELINE, uid.JPEGExtended12Bit, uid.JPEGLossless, uid.JPEGLosslessSV1)
+_DECODED = (*_ENCODED, uid.JPEGExtended12Bit, uid.JPEGLossless, uid.JPEGLosslessSV1)
 ENCODER_DEPENDENCIES = {syntax: ("cudaenc",) for syntax in _ENCODED}
 DECODER_DEPENDENCIES = {syntax: ("cudaenc",) for syntax in _DECODED}
 _sessions: "weakref.WeakKeyDictionary[Any, Encoder]" = weakref.WeakKeyDictionary()
@@ -97,15 +97,18 @@ def _decode_frame(src: bytes, runner: Any) -> bytes:
         raise InvalidError("the frame is corrupt")
     rows, columns = picture.planes[0].shape
     planes = []
-    for plane in picture.planes:
+    for plane, shift in zip(picture.planes, picture.shifts):
         down, right = -(-rows // plane.shape[0]), -(-columns // plane.shape[1])
+        plane = plane >> shift
         planes.append(plane.repeat(down, 0).repeat(right, 1)[:rows, :columns] if (down, right) != (1, 1) else plane)
     samples = numpy.stack(planes, -1) if len(planes) > 1 else planes[0]
-    samples = samples >> (8 * samples.dtype.itemsize - picture.depth)
     runner.set_option("bits_allocated", 8 * samples.dtype.itemsize)
     if len(planes) > 1:
         runner.set_option("planar_configuration", 0)
-        runner.set_option("photometric_interpretation", "RGB" if picture.color_model == "rgb" else "YBR_FULL")
+        if runner.transfer_syntax not in _ENCODED[1:]:
+            runner.set_option("photometric_interpretation", "RGB" if picture.color_model == "rgb" else "YBR_FULL")
+        elif str(runner.photometric_interpretation) in ("YBR_RCT", "YBR_ICT"):  # which decoding undoes
+            runner.set_option("photometric_interpretation", "RGB")
     return samples.astype(samples.dtype.newbyteorder("<")).tobytes()
 
 

@@ -682,6 +682,10 @@ class Commands(unittest.TestCase):
             for end in "ppm", "png":
                 self.assertLess(abs(pillow((folder / f"out.{end}").read_bytes()).astype(int) - array).mean(), 6)
             self.assertEqual(numpy.load(folder / "out.npy").shape, (34, 46, 3))
+            deep = picture(34, 46, bits=12)
+            (folder / "deep.jp2").write_bytes(cudaenc.encode(deep, depth=12))
+            self.run_it("decode", folder / "deep.jp2", folder / "deep.npy")
+            self.assertTrue(numpy.array_equal(numpy.load(folder / "deep.npy"), deep << 4))
             cudaenc.mp4.write_mp4(folder / "in.mp4", [array] * 3)
             self.assertRegex(self.run_it("encode", folder / "in.mp4", folder / "out.mp4", "crf=40"), "3 frames, [0-9]+ bytes")
             for text, *arguments in (("quality 101", "in.png", "out.jp2", "quality=101"), ("ends in", "in.png", "out.tif"),

@@ -59,7 +59,7 @@ class Compress(unittest.TestCase):
     def test_lossless(self):
         for name, (array, bits) in self.ARRAYS.items():
             for syntax in LOSSLESS:
-                for plugin in ("pylibjpeg", "gdcm") if syntax == uid.JPEG2000Lossless else ("pylibjpeg",):
+                for plugin in ("cudaenc", "pylibjpeg", "gdcm") if syntax == uid.JPEG2000Lossless else ("cudaenc", "pylibjpeg"):
                     with self.subTest(name, syntax=syntax.name, plugin=plugin):
                         ds = dataset(array, bits, "YBR_RCT" if array.shape[-1] == 3 and syntax != uid.HTJ2KLosslessRPCL else None)
                         ds.compress(syntax, encoding_plugin="cudaenc")
@@ -77,6 +77,9 @@ class Compress(unittest.TestCase):
                 read = saved(ds)
                 read.pixel_array_options(decoding_plugin="pylibjpeg")
                 self.assertLess(abs(read.pixel_array.astype(int) - array).mean(), 40)
+                other = read.pixel_array.astype(int)
+                read.pixel_array_options(decoding_plugin="cudaenc")
+                self.assertLessEqual(abs(read.pixel_array.astype(int) - other).max(), 1)
                 self.assertLess(len(read.PixelData), array.nbytes / 2)
 
     def test_jpeg(self):
