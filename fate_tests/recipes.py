@@ -85,7 +85,7 @@ def make_inputs():
     (WORK / "scans").mkdir(parents=True)
     (WORK / "tools").symlink_to(ROOT / "tools")
     source = "testsrc2=s={}:r=24,format=rgb48,noise=alls=30:allf=t,format={}"
-    inputs = [("320x180", "yuv422p10le", "-frames:v 24 -c:v ffv1 in.mkv"), ("200x100", "rgb24", "-frames:v 1 scans/a.png"),
+    inputs = [("320x180", "yuv422p10le", "-frames:v 24 -c:v ffv1 in.mkv"), ("180x144", "yuv422p10le", "-frames:v 3 -c:v ffv1 tape.mkv"), ("200x100", "rgb24", "-frames:v 1 scans/a.png"),
               ("100x220", "rgb48be", "-frames:v 1 scans/b.png"), ("200x100", "rgb24", "-frames:v 1 scans/c.png"),
               ("64x64", "gray16be", "-frames:v 1 scans/d.png"), ("90x70", "rgb24", "-frames:v 1 scans/e.tif"),
               ("64x48", "gray10le", "-frames:v 3 -c:v rawvideo gray10.nut"), ("64x48", "yuva444p12le", "-frames:v 3 -c:v rawvideo -strict -2 yuva12.nut"),
@@ -283,6 +283,17 @@ def check_video():
            == "jpeg2000,24", "camera.mxf")
 
 
+def check_interlaced():
+    for name, wanted in ("tape.mxf", ["jpeg2000", "3"]), ("tape.mov", ["mjpeg", "tt", "3"]), ("tape_h264.mxf", ["h264", "3"]):
+        told = run(f"ffprobe -v error -count_packets -show_entries stream=codec_name,field_order,nb_read_packets -of csv=p=0 {name}").stdout
+        told = [word for word in told.strip().strip(",").split(",") if word != "unknown"]
+        expect(told == wanted or (name == "tape.mxf" and told[::len(told) - 1] == wanted), f"{name}: {told}, not {wanted}")
+    frames = run("ffprobe -v error -show_entries frame=interlaced_frame,top_field_first,height -of csv=p=0 tape_h264.mxf").stdout.split()
+    expect([frame.strip(",") for frame in frames] == ["144,1,1"] * 3, f"tape_h264.mxf: {frames}")
+    fields = run("ffmpeg -v error -i tape.mxf -c copy -f rawvideo tape.j2c").returncode or (WORK / "tape.j2c").read_bytes().count(b"\xff\x4f\xff\x51")
+    expect(fields == 6, f"tape.mxf: {fields} codestreams")
+
+
 def check_decoding():
     said = run("ffprobe -v error -select_streams v:0 -count_packets -show_entries stream=codec_name,width,height,nb_read_packets -of csv=p=0 proxy.mp4").stdout
     expect(said.strip().strip(",") == "h264,999,540,2", f"proxy.mp4: {said}")
@@ -419,6 +430,7 @@ check_existing()
 check_metadata()
 check_odd_sources()
 check_video()
+check_interlaced()
 check_decoding()
 check_imf()
 check_htj2k()

@@ -217,6 +217,9 @@ def check_j2k(mode):
                 got = decode(FOLDER / 'field.j2k', '-c:v', 'jpeg2000', pixels='yuv422p')
                 parity = second != (mode == 'bff')
                 expect(got == field_lines(frame, parity), f'{what}: field {second} of frame {number}')
+        woven = decode(file, '-c:v', 'j2k_cuda', '-device', 'cpu', pixels='yuv422p')
+        # FFmpeg's MXF has the line map of a top field that is coded first.
+        expect((woven == b''.join(frames_of(mode))) == ((mode, suffix) != ('bff', 'mxf')), f'{what}: what j2k_cuda weaves')
         if suffix == 'mxf':
             lines = (0x3202, 0x3204, 0x3208)  # stored, sampled, displayed
             tags = local_tags(file, (0x320C, 0x3212, *lines))
