@@ -114,7 +114,7 @@ void check_limits(const StreamPicture &p, size_t bytes, bool first, double frame
     EXPECT(macroblocks <= level->frame_size && macroblocks * frame_rate <= static_cast<double>(level->mbps),
            "%s: %d macroblocks in level %d", what.c_str(), macroblocks, p.sps.level_idc);
     EXPECT(!to_main || p.parsed->highest_prefix <= 15, "%s: level_prefix %d", what.c_str(), p.parsed->highest_prefix);
-    const h264::CodedFormat format{p.parsed->format, false, p.sps.luma_depth, p.sps.chroma_depth, 0, 0};
+    const h264::CodedFormat format{p.parsed->format, false, p.sps.luma_depth, p.sps.chroma_depth, 0, 0, false};
     for (const size_t bits : p.parsed->macroblock_bits)
         EXPECT(bits <= h264::most_macroblock_bits(format), "%s: macroblock_layer() of %zu bits", what.c_str(), bits);
     if (to_main)
@@ -759,7 +759,8 @@ START_TEST(encrypted_parts) {
                                               a[0].sps.luma_depth,
                                               a[0].sps.chroma_depth,
                                               a[0].sps.width,
-                                              a[0].sps.height};
+                                              a[0].sps.height,
+                                              false};
                 for (uint32_t m = 0; m < macroblocks.size(); m++)
                     h264::scramble(
                         {coded, static_cast<uint32_t>(parts), macroblocks.data(), levels.data(), words.data()}, m,
