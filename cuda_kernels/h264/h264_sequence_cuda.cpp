@@ -201,7 +201,8 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         packet_writer_.make_headers(s.picture);
         if (picture.before) search(s);
         mark(s, kPicture);
-        device_->wait(chain_, picture.before ? s.searched : s.own->loaded);
+        // What was searched as a P picture, before it became a key picture, wrote QPs too.
+        device_->wait(chain_, s.searched_qp != -1 ? s.searched : s.own->loaded);
         coder_.code(chain_, picture);
         device_->record(s.macroblocks_coded, chain_);
         coder_.keep(chain_, picture);

@@ -103,7 +103,8 @@ START_TEST(later_configurations_are_taken) {
         room[CUDAENC_OPTIONS_ROOM - 1] = 0;
     }
     // Every refusal is logged where there is a log.
-    for (const size_t size : {CUDAENC_END_OF(CudaencConfig, log_opaque), sizeof config - 8, size_t{1} << 40}) {
+    for (const size_t size :
+         {CUDAENC_END_OF(CudaencConfig, log_opaque), CUDAENC_END_OF(CudaencConfig, h264_room) - 8, size_t{1} << 40}) {
         log.lines.clear();
         config.struct_size = size;
         EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
