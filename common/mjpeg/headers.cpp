@@ -163,7 +163,7 @@ void append_dht(std::vector<uint8_t> &to, const HuffmanSpecs &huffman, int table
 
 void set_field_size(uint8_t *field, size_t size) {
     uint8_t *segment = field + 2;  // behind SOI
-    while (std::memcmp(segment + 4, "AVI1", 4)) segment += 2 + (segment[2] << 8 | segment[3]);
+    while (std::memcmp(segment + 4, "AVI1", 4) != 0) segment += 2 + (segment[2] << 8 | segment[3]);
     for (size_t i = 0; i < 8; i++)  // with what pads it, which is nothing, and without
         segment[10 + i] = static_cast<uint8_t>(size >> (24 - 8 * (i % 4)));
 }
