@@ -316,6 +316,29 @@ struct Log {
     }
 };
 
+// Encodes pictures. take() gets each packet, which lives as long as the call.
+template <class Take>
+void encode_pictures(const CudaencConfig &config, const std::vector<Picture> &pictures, const Take &take) {
+    CudaencSession *session;
+    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open: %s",
+           static_cast<Log *>(config.log_opaque)->lines.back().c_str());
+    const auto receive = [&] {
+        CudaencPacket packet;
+        while (cudaenc_receive(session, &packet) == CUDAENC_OK) {
+            take(packet);
+            cudaenc_buffer_free(packet.buffer);
+        }
+    };
+    for (const Picture &picture : pictures) {
+        const CudaencFrame frame = picture.frame();
+        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
+        receive();
+    }
+    cudaenc_flush(session);
+    receive();
+    cudaenc_close(session);
+}
+
 inline CudaencConfig make_config(const CudaencFormat &format, const char *device, Log *log) {
     CudaencConfig config;
     cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);

@@ -39,25 +39,10 @@ Picture draw(Random &random, const CudaencFormat &format, const Scene &scene, in
 
 std::vector<Bytes> encode(const CudaencConfig &config, const std::vector<Picture> &pictures) {
     std::vector<Bytes> packets;
-    CudaencSession *session;
-    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open: %s",
-           static_cast<Log *>(config.log_opaque)->lines.back().c_str());
-    const auto receive = [&] {
-        CudaencPacket packet;
-        while (cudaenc_receive(session, &packet) == CUDAENC_OK) {
-            packets.emplace_back(packet.data, packet.data + packet.size);
-            EXPECT(packet.delta == (packets.size() > 1), "only IDR pictures are keys: packet %zu", packets.size() - 1);
-            cudaenc_buffer_free(packet.buffer);
-        }
-    };
-    for (const Picture &picture : pictures) {
-        const CudaencFrame frame = picture.frame();
-        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
-        receive();
-    }
-    cudaenc_flush(session);
-    receive();
-    cudaenc_close(session);
+    encode_pictures(config, pictures, [&](const CudaencPacket &packet) {
+        packets.emplace_back(packet.data, packet.data + packet.size);
+        EXPECT(packet.delta == (packets.size() > 1), "only IDR pictures are keys: packet %zu", packets.size() - 1);
+    });
     return packets;
 }
 

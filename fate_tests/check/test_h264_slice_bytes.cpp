@@ -21,24 +21,9 @@ namespace {
 
 std::vector<uint8_t> encode(const CudaencConfig &config, const std::vector<Picture> &pictures) {
     std::vector<uint8_t> result;
-    CudaencSession *session;
-    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open: %s",
-           static_cast<Log *>(config.log_opaque)->lines.back().c_str());
-    const auto receive = [&] {
-        CudaencPacket packet;
-        while (cudaenc_receive(session, &packet) == CUDAENC_OK) {
-            result.insert(result.end(), packet.data, packet.data + packet.size);
-            cudaenc_buffer_free(packet.buffer);
-        }
-    };
-    for (const Picture &picture : pictures) {
-        const CudaencFrame frame = picture.frame();
-        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
-        receive();
-    }
-    cudaenc_flush(session);
-    receive();
-    cudaenc_close(session);
+    encode_pictures(config, pictures, [&](const CudaencPacket &packet) {
+        result.insert(result.end(), packet.data, packet.data + packet.size);
+    });
     return result;
 }
 
