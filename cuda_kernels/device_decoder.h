@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The base of decoders on devices: what the host's threads do of a picture, memory that grows with pictures.
 #pragma once
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "../common/thread_pool.h"
 #include "device_pipeline.h"
@@ -65,11 +63,8 @@ class DeviceDecoder : public DevicePipeline<Decoder, S> {
         const std::lock_guard lock(mutex_);
         return s.is_running;
     }
-    // Throws what run() threw. Yields at first, as what is left to wait for is mostly shorter than to sleep and be
-    // woken.
+    // Throws what run() threw.
     void wait(S &s) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
-        while (is_running(s) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
         settle_task(s);
         if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
     }
