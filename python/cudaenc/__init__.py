@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 ffi, lib = _native.ffi, _native.lib
 _CODECS = {"j2k": lib.CUDAENC_CODEC_J2K, "mjpeg": lib.CUDAENC_CODEC_MJPEG, "h264": lib.CUDAENC_CODEC_H264}
+_FIELDS = {None: lib.CUDAENC_PROGRESSIVE, "tff": lib.CUDAENC_TOP_FIELD_FIRST, "bff": lib.CUDAENC_BOTTOM_FIELD_FIRST}
 _TARGETS = ("quality", "bit_rate", "frame_bytes", "compression_ratio", "psnr", "layer_rates")
 _NO_QUALITY = -100.0  # CUDAENC_NO_QUALITY
 _METADATA = ("icc_profile", "exif", "xmp", "iptc")  # of frames
@@ -288,6 +289,7 @@ class Encoder(_Session):
     crf: of "h264", the QP of constant quality, in place of qp.   mastering_display, content_light: of HDR, for "h264".
     full_range, color_primaries, color_transfer, color_matrix: what samples mean; the latter three are code points of
     ITU-T H.273, or "bt709", "bt2020", "smpte2084" and so on, as FFmpeg has them.
+    fields: "tff" or "bff", the top or the bottom field first, of interlaced pictures: a packet has both.
     Raises InvalidError (a ValueError) for an option, format or array that is not allowed, MemoryError, CudaencError.
     """
 
@@ -307,8 +309,8 @@ class Encoder(_Session):
                  layout: str = "hwc", depth: Optional[int] = None, device: str = "auto", in_flight: int = 0,
                  threads: int = 0, full_range: Optional[bool] = None, color_primaries: Union[int, str, None] = None,
                  color_transfer: Union[int, str, None] = None, color_matrix: Union[int, str, None] = None,
-                 mastering_display: Optional[MasteringDisplay] = None, content_light: Optional[ContentLight] = None,
-                 copy: bool = True, device_packets: bool = False, **options: Any) -> None:
+                 fields: Optional[str] = None, mastering_display: Optional[MasteringDisplay] = None,
+                 content_light: Optional[ContentLight] = None, copy: bool = True, device_packets: bool = False, **options: Any) -> None:
         super().__init__()
         if codec not in _CODECS:
             raise InvalidError(f"codec {codec!r} is not allowed: it is {', '.join(_CODECS)}")
@@ -321,6 +323,8 @@ class Encoder(_Session):
         for name, value in ("color_primaries", color_primaries), ("color_transfer", color_transfer), ("color_matrix", color_matrix):
             if value is not None:
                 _native.set_member(self._format, name, name, _native.code_point(name, value))
+        if fields not in _FIELDS:
+            raise InvalidError(f"fields {fields!r} is not allowed: it is {', '.join(map(str, _FIELDS))}")
         self._key = _arrays.key(planes, self._format)
         _set_wavelet(options, codec, lossless)
         if codec == "h264":
@@ -331,6 +335,7 @@ class Encoder(_Session):
         lib.cudaenc_config_init(config, ffi.sizeof("CudaencConfig"), _CODECS[codec])
         config.format = self._format
         config.device_frames = planes[0].on_device
+        config.fields = _FIELDS[fields]
         _native.set_member(config, "device_packets", "device_packets", device_packets)
         self._device_packets = device_packets
         self._copy = copy and not planes[0].on_device

@@ -40,6 +40,7 @@ class Common(TypedDict, total=False):
     color_primaries: Union[int, str, None]
     color_transfer: Union[int, str, None]
     color_matrix: Union[int, str, None]
+    fields: Optional[Literal["tff", "bff"]]
     copy: bool
 
 

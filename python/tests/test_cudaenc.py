@@ -451,6 +451,23 @@ class Decode(unittest.TestCase):
 
 
 class Packets(unittest.TestCase):
+    def test_fields(self):
+        picture = numpy.zeros((64, 48), numpy.uint8)
+        picture[1::2] = 255  # each field is flat
+        jpg = cudaenc.encode(picture, "mjpeg", device="cpu", fields="tff")
+        self.assertEqual(jpg.count(b"AVI1"), 2)
+        self.assertLess(len(jpg), len(cudaenc.encode(picture, "mjpeg", device="cpu")))
+        second = jpg.index(b"\xff\xd8", 2)
+        for field, first in (jpg[:second], 0), (jpg[second:], 1):
+            decoded = cudaenc.decode(field, device="cpu").planes[0]
+            self.assertLess(int(abs(decoded.astype(int) - picture[first::2]).max()), 3)
+        j2k = cudaenc.encode(picture, device="cpu", fields="bff", file_format="codestream")
+        second = j2k.index(b"\xff\x4f\xff\x51", 2)
+        for field, first in (j2k[:second], 1), (j2k[second:], 0):
+            self.assertTrue(numpy.array_equal(cudaenc.decode(field, device="cpu").planes[0], picture[first::2]))
+        with self.assertRaisesRegex(cudaenc.InvalidError, "fields 'top' is not allowed: it is None, tff, bff"):
+            cudaenc.encode(picture, "mjpeg", device="cpu", fields="top")
+
     def test_they_tell(self):
         frame = [picture(46, 68), picture(23, 34), picture(23, 34)]
         with cudaenc.Encoder(frame, "h264", format="yuv420p", gop_size=4, crf=30) as encoder:
