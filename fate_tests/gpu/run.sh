@@ -5,14 +5,14 @@
 # Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
 # Environment: JOBS tests at a time; GPUS=N: in turn on the first N GPUs; FUZZ=20 rounds; LIMIT=900 seconds of a check program; SOAK=20000 frames; PROCESSES=8 that share the GPU for as many again; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer;
 # CHECKS=regular expression: of pictures and sanitizer those whose names match;
-# PARTS="fate programs pictures sanitizer soak": these alone, added to the record that is there if it is of the same sources.
+# PARTS="fate programs pictures sanitizer soak bench": these alone, added to the record that is there if it is of the same sources.
 # Writes gpu-record.txt, to be committed as fate_tests/gpu-record.txt, and logs/. Ends in a line "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")"
 device=${1:-cuda}
 jobs=${JOBS:-$(nproc)}
 record=gpu-record.txt
-parts=${PARTS:-fate programs pictures sanitizer soak}
+parts=${PARTS:-fate programs pictures sanitizer soak bench}
 rm -rf logs tests/data tests/ref
 mkdir -p logs
 xz -dc tests/fate.tar.xz | tar -C tests -x # raw video, references
@@ -391,7 +391,7 @@ if part soak; then
 fi
 
 # ---- Speed
-if [ "${BENCH-}" != no ] && [ -x bin/cudaenc_bench ]; then
+if part bench && [ "${BENCH-}" != no ] && [ -x bin/cudaenc_bench ]; then
     say ""
     # shellcheck disable=SC2086 # words
     bin/cudaenc_bench -device "$device" ${BENCH-} 2>&1 | tee -a "$record" || tally bench 0 1
