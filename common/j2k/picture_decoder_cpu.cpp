@@ -120,14 +120,7 @@ class PictureDecoder {
         const TileCoding &coding = d_.of_tile(packets.tile);
         const uint32_t style = coding.of_component(band.component).style;
         const BlockPieces &pieces = packets.blocks[index];
-        packets.gather(index, codestream_, scratch.segments, scratch.bytes);
-        const BlockToDecode block{.width = b.width,
-                                  .height = b.height,
-                                  .orientation = b.orientation,
-                                  .style = style,
-                                  .planes = b.planes - pieces.zero_planes,
-                                  .segments = scratch.segments,
-                                  .bytes = scratch.bytes.data()};
+        const BlockToDecode block = packets.gather(index, b, style, codestream_, scratch.segments, scratch.bytes);
         if (!(is_ht_block(pieces, style) ? decode_ht_block(block, to) : decode_mq_block(block, to))) damaged_++;
         const float step = step_size(coding, d_.components[band.component], band.component, band.band);
         const int shift = coding.region_shift(band.component);

@@ -192,14 +192,8 @@ class Recoder {
         }
         const uint32_t style =
             d_.of_tile(packets.tile).of_component(g_.precinct_bands[b.precinct_band].component).style;
-        packets.gather(block - packets.first_block, codestream_, scratch.segments, scratch.bytes);
-        const BlockToDecode coded{.width = b.width,
-                                  .height = b.height,
-                                  .orientation = b.orientation,
-                                  .style = style,
-                                  .planes = b.planes - pieces.zero_planes,
-                                  .segments = scratch.segments,
-                                  .bytes = scratch.bytes.data()};
+        const BlockToDecode coded =
+            packets.gather(block - packets.first_block, b, style, codestream_, scratch.segments, scratch.bytes);
         const bool is_ht = is_ht_block(pieces, style);
         if (!(is_ht ? decode_ht_block(coded, {to, b.width}) : decode_mq_block(coded, {to, b.width}))) damaged_++;
         const int planes = unknown_planes(pieces, coded.planes, is_ht), unknown = std::max(planes, 0);

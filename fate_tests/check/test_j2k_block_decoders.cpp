@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The kernels of the block decoders against the decoders of the CPU: coefficients and damage, of blocks in all styles,
 // cut and damaged ones.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -73,6 +74,20 @@ class Batch {
         }
     }
 
+    // As kernels take them.
+    std::vector<DecoderBlock> most_work_first() const {
+        std::vector<DecoderBlock> ordered = blocks_;
+        std::ranges::stable_sort(ordered, {}, [this](const DecoderBlock &b) {
+            uint64_t work = 0;
+            for (uint32_t i = 0; i < b.segments; i++) {
+                const DecoderSegment &segment = segments_[b.first_segment + i];
+                work += decode_work(segment.bytes, segment.passes);
+            }
+            return decode_class(work);
+        });
+        return ordered;
+    }
+
     // A warp takes 1 << share of all blocks.
     LaneShares all_by(int share) const {
         LaneShares shares{};
@@ -95,8 +110,7 @@ class Batch {
         std::vector<uint32_t> expected;
         uint32_t expected_damage;
         expect(ht ? decode_ht_block : decode_mq_block, expected, expected_damage);
-        std::vector<DecoderBlock> ordered = blocks_;
-        most_work_first(ordered, segments_);
+        const std::vector<DecoderBlock> ordered = most_work_first();
         std::vector<uint8_t> bytes = bytes_;
         bytes.resize((bytes.size() + 3) / 4 * 4 + 4);
         const uint32_t count = static_cast<uint32_t>(ordered.size());

@@ -435,10 +435,11 @@ class TileReader {
 
 }  // namespace
 
-void TilePackets::gather(size_t block, std::span<const uint8_t> codestream, std::vector<CodewordSegment> &segments,
-                         std::vector<uint8_t> &bytes) const {
+BlockToDecode TilePackets::gather(size_t index, const CodeBlock &block, uint32_t style,
+                                  std::span<const uint8_t> codestream, std::vector<CodewordSegment> &segments,
+                                  std::vector<uint8_t> &bytes) const {
     segments.clear(), bytes.clear();
-    for (uint32_t i = blocks[block].first; i != kNoPiece; i = pieces[i].next) {
+    for (uint32_t i = blocks[index].first; i != kNoPiece; i = pieces[i].next) {
         const SegmentPiece &piece = pieces[i];
         if (piece.begins_segment || segments.empty()) segments.push_back({0, 0});
         segments.back().passes += piece.passes;
@@ -446,6 +447,13 @@ void TilePackets::gather(size_t block, std::span<const uint8_t> codestream, std:
         const auto begin = codestream.begin() + static_cast<ptrdiff_t>(piece.at);
         bytes.insert(bytes.end(), begin, begin + piece.bytes);
     }
+    return {.width = block.width,
+            .height = block.height,
+            .orientation = block.orientation,
+            .style = style,
+            .planes = block.planes - blocks[index].zero_planes,
+            .segments = segments,
+            .bytes = bytes.data()};
 }
 
 bool is_ht_block(const BlockPieces &pieces, uint32_t style) {

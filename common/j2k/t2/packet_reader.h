@@ -60,9 +60,10 @@ struct TilePackets {
     // The reader's: here their memory is kept for the next picture.
     std::vector<TagTreeNode> inclusion, zero_planes;
 
-    // A block's segments, with the bytes of their pieces one behind the other. Both are overwritten.
-    void gather(size_t block, std::span<const uint8_t> codestream, std::vector<CodewordSegment> &segments,
-                std::vector<uint8_t> &bytes) const;
+    // The block of blocks[index], which has this style. What it refers to are `segments`, and `bytes` with those of
+    // their pieces one behind the other; both are overwritten.
+    BlockToDecode gather(size_t index, const CodeBlock &block, uint32_t style, std::span<const uint8_t> codestream,
+                         std::vector<CodewordSegment> &segments, std::vector<uint8_t> &bytes) const;
 };
 
 class PacketReader {

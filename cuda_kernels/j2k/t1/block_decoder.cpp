@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <vector>
 
 #include "../../../common/j2k/t1/context_tables.h"
@@ -54,19 +53,6 @@ constexpr double kIssued = 1.6;
 constexpr unsigned kMostWarps = 32;
 
 }  // namespace
-
-void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegment> segments) {
-    // By counting.
-    std::vector<uint32_t> begins(kDecodeClasses + 1);
-    std::vector<uint16_t> classes(blocks.size());
-    for (size_t i = 0; i < blocks.size(); i++) {
-        classes[i] = static_cast<uint16_t>(decode_class(work_of(blocks[i], segments)));
-        begins[classes[i] + 1u]++;
-    }
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    const std::vector<DecoderBlock> before(blocks.begin(), blocks.end());
-    for (size_t i = 0; i < before.size(); i++) blocks[begins[classes[i]]++] = before[i];
-}
 
 MqBlockDecoder::MqBlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits)
     : device_(std::move(device)),

@@ -30,7 +30,6 @@ constexpr uint32_t kDecodeClasses = 4096;
 constexpr uint32_t decode_class(uint64_t work) {
     return kDecodeClasses - 1 - static_cast<uint32_t>(std::min<uint64_t>(work / 16, kDecodeClasses - 1));
 }
-void most_work_first(std::span<DecoderBlock> blocks, std::span<const DecoderSegment> segments);
 
 // Memory for one picture in flight, and the launches. Blocks are within the limits. What the kernels read is read when
 // they run, so that a graph may hold them: blocks, their number, segments, bytes.
@@ -38,7 +37,7 @@ class MqBlockDecoder {
   public:
     MqBlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits);
     // For CodedBlocks::lanes: such that a picture ends early, and with many in flight, that all of them do. blocks: in
-    // the order of most_work_first().
+    // the order of decode_class().
     LaneShares share_lanes(std::span<const DecoderBlock> blocks, std::span<const DecoderSegment> segments) const;
     void decode(Device::Stream stream, const CodedBlocks &coded) const;
 

@@ -37,7 +37,7 @@ struct LaneShares {
 struct CodedBlocks {
     const uint8_t *bytes;  // aligned to 4
     const DecoderSegment *segments;
-    const DecoderBlock *blocks;  // [*count]: those with the most work first, see most_work_first()
+    const DecoderBlock *blocks;  // [*count]: those with the most work first, see decode_class()
     const uint32_t *count;
     const LaneShares *lanes;  // of the MQ decoder: MqBlockDecoder::share_lanes(), together *count blocks
     uint32_t *coefficients;   // those of the blocks are written, all of them
