@@ -10,7 +10,7 @@ mkdir -p "$bundle"
 rm -rf "${bundle:?}"/{bin,emu,scripts,lib,pictures,bench.sh}
 mkdir -p "$bundle"/{bin,scripts,lib,pictures,clips}
 fate_tests/gpu/carry.sh "$build" "$bundle" bin/cudaenc_bench bin/ffmpeg
-cp fate_tests/bench/{rate,rows,run,chain,cpu_peers,decode_rate,h264_rate}.sh "$bundle/scripts/"
+cp fate_tests/bench/{rate,rows,run,chain,clip_time,cpu_peers,decode_rate,h264_rate}.sh "$bundle/scripts/"
 git describe --always --dirty --exclude '*' >"$bundle/scripts/commit" 2>/dev/null || echo unknown >"$bundle/scripts/commit"
 cp fate_tests/gpu/bench.sh "$bundle/"
 
