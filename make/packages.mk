@@ -15,12 +15,27 @@ $(B)/windows/libcudaenc-0.dll: $(windows_objects) $(B)/shared/libcudaenc.map
 	@$(mingw)g++-posix -std=c++20 -Icuda_kernels -shared -static -o $@ $(windows_objects) $(@D)/images.cpp $(@D)/exports.def \
 	    -Wl,--out-implib,$(@D)/libcudaenc.dll.a -lpthread
 
-# A wheel with the shared library inside.
-build/python/built: $(B)/shared/libcudaenc.so $(wildcard python/* python/cudaenc/*) common/cudaenc.h
+# For Python: a source archive, and of it a wheel with the library inside, for every Python 3. That library runs with this glibc and
+# later ones, whatever compiles it: it is linked with stubs of that glibc, and libstdc++ is in it. clang makes its kernels where it is.
+manylinux    := 2.28
+wheel_images := $(if $(CLANG),$(if $(images),$(kernels:%.cu=build/kernels/%.ptx)),$(images))
+$(eval $(call stamp,build/wheel/list,$(manylinux) $(CXX) $(shell $(CXX) -dumpfullversion 2>/dev/null) $(wheel_images)))
+build/wheel/images.S: $(wheel_images) build/wheel/list
+	@$(call embed,$(wheel_images))
+build/wheel/glibc/compat.o: tools/glibc_stubs.py build/wheel/list
+	@rm -rf $(@D) && python3 $< $(manylinux) '$(CXX)' $(@D)
+build/wheel/libcudaenc.so.$(abi): $(objects) build/wheel/images.o build/wheel/glibc/compat.o $(B)/shared/libcudaenc.map
+	@echo "LINK    $@"
+	@$(CXX) $(CXXFLAGS) -shared -pthread -static-libstdc++ -s -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,--version-script=$(B)/shared/libcudaenc.map \
+	    -Wl,-z,defs -Wl,-z,relro,-z,now,--as-needed,--gc-sections,--build-id=sha1 -L$(@D)/glibc $(LDFLAGS) -lm -ldl $(@D)/glibc/ld-linux-*
+python_files := $(filter-out python/cudaenc/cudaenc.cdef python/cudaenc/_options.py,$(wildcard python/* python/*/*.py python/*/py.typed))
+build/python/built: build/wheel/libcudaenc.so.$(abi) $(python_files) common/cudaenc.h LICENSE
 	@rm -rf build/python && mkdir -p build/python
-	@python3 -m venv build/python/venv
-	@build/python/venv/bin/pip --quiet wheel --no-deps --wheel-dir build/python ./python
-	@ls build/python/*.whl && touch $@
+	@python3 -m venv build/python/venv && build/python/venv/bin/pip --quiet --disable-pip-version-check install build
+	@CUDAENC_LIBRARY=$(CURDIR)/$< build/python/venv/bin/python -m build --outdir build/python \
+	    -C=--build-option=--plat-name=manylinux_$(subst .,_,$(manylinux))_$(firstword $(subst -, ,$(shell $(CXX) -dumpmachine))) python >build/python/log 2>&1 || \
+	    { tail -n 40 build/python/log; exit 1; }
+	@ls build/python/*.whl build/python/*.tar.gz && touch $@
 
 installed_headers := $(DESTDIR)$(PREFIX)/include
 installed_libs    := $(DESTDIR)$(LIBDIR)

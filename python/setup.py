@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Puts the declarations of cudaenc.h and the shared library into the package.
 
-CUDAENC_LIBRARY names the library, also when a program runs. Without it that of `make lib` is taken; where there is none, the package opens the
-system's libcudaenc.so.0.
+CUDAENC_LIBRARY names the library, also when a program runs. Without it that of `make lib` is taken. A source archive has the
+library's sources, and makes it. Else the package opens the system's libcudaenc.so.0.
 """
 import os
 import pathlib
 import re
 import shutil
+import subprocess
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+HERE = pathlib.Path(__file__).resolve().parent
+ARCHIVED = HERE / "source"  # of the library, in a source archive
+SOURCES = ("Makefile", "LICENSE", "common", "cuda_kernels", "make", "patches", "tools/glibc_stubs.py")
+ROOT = ARCHIVED if ARCHIVED.is_dir() else HERE.parent
 HEADER = ROOT / "common" / "cudaenc.h"
 LIBRARY = pathlib.Path(os.environ.get("CUDAENC_LIBRARY") or ROOT / "build" / "shared" / "libcudaenc.so.0")
 
@@ -80,20 +85,37 @@ def version(header: str) -> str:
 class Build(build_py):
     def run(self) -> None:
         super().run()
-        package = ROOT / "python" / "cudaenc" if self.editable_mode else pathlib.Path(self.build_lib, "cudaenc")
+        package = HERE / "cudaenc" if self.editable_mode else pathlib.Path(self.build_lib, "cudaenc")
         package.mkdir(parents=True, exist_ok=True)
         header = HEADER.read_text(encoding="utf-8")
         (package / "cudaenc.cdef").write_text(declarations(header), encoding="utf-8")
         (package / "_options.py").write_text(options(header), encoding="utf-8")
+        if not LIBRARY.is_file() and ROOT == ARCHIVED:
+            jobs = os.environ.get("MAX_JOBS") or str(os.cpu_count())
+            subprocess.run(["make", f"-j{jobs}", "build/shared/libcudaenc.so"], cwd=ROOT, check=True)
         if LIBRARY.is_file():
             shutil.copyfile(LIBRARY, package / "libcudaenc.so.0")
         elif os.environ.get("CUDAENC_LIBRARY"):
             raise SystemExit(f"CUDAENC_LIBRARY={LIBRARY} is no file")
 
 
+class Archive(sdist):
+    """With the sources of the library, and NVIDIA's headers where they were fetched: it is then built offline."""
+
+    def make_release_tree(self, base_dir, files) -> None:
+        super().make_release_tree(base_dir, files)
+        for source in [ROOT / name for name in SOURCES] + sorted(ROOT.glob("build/cache/nv-codec-headers-*")):
+            target = pathlib.Path(base_dir, "source", source.relative_to(ROOT))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(source, target)
+
+
 class Platform(Distribution):
     def has_ext_modules(self) -> bool:  # the wheel is for one platform, and for every Python 3
-        return LIBRARY.is_file()
+        return LIBRARY.is_file() or ROOT == ARCHIVED
 
 
 def any_python():
@@ -113,4 +135,4 @@ MADE = ROOT / "build" / "python"
 MADE.mkdir(parents=True, exist_ok=True)
 setup(version=version(HEADER.read_text(encoding="utf-8")), distclass=Platform,
       options={"build": {"build_base": str(MADE / "build")}, "egg_info": {"egg_base": str(MADE)}},
-      cmdclass={"build_py": Build, "bdist_wheel": any_python()})
+      cmdclass={"build_py": Build, "sdist": Archive, "bdist_wheel": any_python()})
