@@ -159,6 +159,7 @@ struct Prediction {
 // How a slice is filtered.
 struct SliceFilter {
     int disable_deblocking_filter_idc = 0, offset_a = 0, offset_b = 0;
+    bool field = false;
 };
 
 class Picture {
@@ -237,6 +238,7 @@ class Picture {
             m.disable_deblocking_filter_idc = slice.disable_deblocking_filter_idc;
             m.offset_a = slice.offset_a;
             m.offset_b = slice.offset_b;
+            m.field = slice.field;
         }
         for (int c = 0; c < components(); c++) shown_[c] = planes_[c];
         LoopFilter(columns_, rows_, format_, bit_depth_, chroma_qp_offsets_[0], chroma_qp_offsets_[1])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The deblocking filter of frames, written from the text of H.264's clause 8.7 a line of samples at a time and from
-// nothing of the encoder's.
+// The deblocking filter of frames and of field pictures, written from the text of H.264's clause 8.7 a line of samples
+// at a time and from nothing of the encoder's.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,6 +15,7 @@ struct FilteredMacroblock {
     bool intra = true, pcm = false, transform_8x8 = false;
     int qp = 0;  // QPY
     int slice = 0, disable_deblocking_filter_idc = 0, offset_a = 0, offset_b = 0;
+    bool field = false;   // of a field picture, all intra
     bool coded[16] = {};  // 4x4 blocks of luma in raster order: they contain levels that are not 0, with 4x4
                           // transforms; with 8x8 ones: their 8x8 block does
     int vectors[16][2] = {};
@@ -76,7 +77,9 @@ class LoopFilter {
         // The luma samples that correspond.
         const int q_block = x * sub_width() / 4 + y * sub_height() / 4 * 4;
         const int p_block = px * sub_width() % 16 / 4 + py * sub_height() % 16 / 4 * 4;
-        const int strength = boundary_strength(p_of, p_block, q_of, q_block, other != address);
+        // Among lines of a field those next to each other are twice as far apart.
+        const bool strong = other != address && !(q_of.field && !vertical_edge);
+        const int strength = boundary_strength(p_of, p_block, q_of, q_block, strong);
         int p[4], q[4];
         const int reach = like_luma() ? 4 : 2;
         for (int i = 0; i < reach; i++) {
@@ -97,10 +100,10 @@ class LoopFilter {
         return chroma_qp_of(std::clamp(qp + chroma_offsets_[component_ - 1], -6 * (bit_depth_ - 8), 51));
     }
 
-    // 8.7.2.1.
+    // 8.7.2.1. strong: whether bS of intra macroblocks is 4.
     static int boundary_strength(const FilteredMacroblock &p, int p_block, const FilteredMacroblock &q, int q_block,
-                                 bool macroblock_edge) {
-        if (p.intra || q.intra) return macroblock_edge ? 4 : 3;
+                                 bool strong) {
+        if (p.intra || q.intra) return strong ? 4 : 3;
         if (p.coded[p_block] || q.coded[q_block]) return 2;
         if (p.references[p_block] != q.references[q_block]) return 1;
         for (int i = 0; i < 2; i++)

@@ -289,6 +289,17 @@ inline std::vector<int> zigzag_scan(int size) {
     return places;
 }
 
+// Those of a field scan (figure 8-8 b, table 8-12), written as columns and rows.
+inline std::vector<int> field_scan(int size) {
+    static const char *const of_4x4[2] = {"0010011122223333", "0102312301230123"};
+    static const char *const of_8x8[2] = {"0001100121000123211123432222345433334565444456655556776666777777",
+                                          "0120134203567410256731024567310245673102456731245673014567234567"};
+    const char *const *const scan = size == 4 ? of_4x4 : of_8x8;
+    std::vector<int> places;
+    for (int k = 0; k < size * size; k++) places.push_back((scan[1][k] - '0') * size + scan[0][k] - '0');
+    return places;
+}
+
 // ---- NAL units
 
 struct Nal {
@@ -369,7 +380,8 @@ inline ParsedScaling parse_scaling_lists(BitReader &in, bool transform_8x8) {
 
 struct ParsedSps {
     int profile_idc, constraint_sets, level_idc, chroma_format_idc = 1, luma_depth = 8, chroma_depth = 8;
-    int width, height;  // macroblocks
+    int width, height;    // macroblocks; the height is that of a field where there are fields
+    bool fields = false;  // frame_mbs_only_flag is 0
     int crop_right = 0, crop_bottom = 0;
     int sar_idc = -1, sar_width = 0, sar_height = 0, full_range = -1, colours[3] = {2, 2, 2}, chroma_location = -1;
     uint32_t num_units_in_tick = 0, time_scale = 0;
@@ -409,7 +421,9 @@ inline ParsedSps parse_sps(const Nal &nal) {
     require(s.reference_frames <= 1 && !in.u1(), "references");
     s.width = 1 + static_cast<int>(in.ue());
     s.height = 1 + static_cast<int>(in.ue());
-    require(in.u1() && in.u1(), "frames only, direct_8x8_inference_flag");
+    s.fields = !in.u1();
+    if (s.fields) require(!in.u1(), "mb_adaptive_frame_field_flag");
+    require(in.u1(), "direct_8x8_inference_flag");
     if (in.u1()) {
         require(in.ue() == 0, "crop left");
         s.crop_right = static_cast<int>(in.ue());
@@ -491,16 +505,17 @@ inline ParsedPps parse_pps(const Nal &nal) {
 }
 
 struct ParsedSliceHeader {
-    uint32_t first_macroblock, idr_pic_id = 0, frame_num;
-    bool is_p;
+    uint32_t first_macroblock, idr_pic_id = 0, frame_num, pic_order_cnt_lsb = 0;
+    bool is_p, is_field = false, is_bottom = false;
     int qp_delta, disable_deblocking_filter_idc, alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
 };
 // What the header depends on.
 struct SliceSyntax {
     int nal_type = 5, ref_idc = 3, frame_num_bits = 4, pic_order_cnt_type = 2, order_bits = 4;
+    bool fields = false;
 };
 inline SliceSyntax syntax_of(const Nal &nal, const ParsedSps &s) {
-    return {nal.type, nal.ref_idc, s.frame_num_bits, s.pic_order_cnt_type, s.order_bits};
+    return {nal.type, nal.ref_idc, s.frame_num_bits, s.pic_order_cnt_type, s.order_bits, s.fields};
 }
 inline ParsedSliceHeader parse_slice_header(BitReader &in, const SliceSyntax &syntax = {}) {
     const bool idr = syntax.nal_type == 5;
@@ -512,10 +527,15 @@ inline ParsedSliceHeader parse_slice_header(BitReader &in, const SliceSyntax &sy
     require(in.ue() == 0, "pic_parameter_set_id");
     h.frame_num = in.u(syntax.frame_num_bits);
     require(!idr || !h.frame_num, "frame_num");
+    if (syntax.fields) {
+        h.is_field = in.u1();
+        require(h.is_field, "a frame among fields");
+        h.is_bottom = in.u1();
+    }
     if (idr) h.idr_pic_id = in.ue();
     if (syntax.pic_order_cnt_type == 0) {
-        const uint32_t order = in.u(syntax.order_bits);
-        require(!idr || !order, "pic_order_cnt_lsb");
+        h.pic_order_cnt_lsb = in.u(syntax.order_bits);
+        require(!idr || !h.pic_order_cnt_lsb, "pic_order_cnt_lsb");
     }
     if (h.is_p) {
         if (in.u1()) require(in.ue() == 0, "num_ref_idx_l0_active_minus1");
@@ -564,6 +584,9 @@ struct ParsedPicture {
     std::vector<size_t> macroblock_bits;
     int slices = 0, highest_prefix = 0;
 
+    // Of a field picture: its scans.
+    void set_field() { scan_4x4_ = field_scan(4), scan_8x8_ = field_scan(8); }
+
     // slice_data(), until the RBSP ends.
     void parse_slice(BitReader &in, uint32_t first, bool is_p = false) {
         size_t address = first;
@@ -591,6 +614,8 @@ struct ParsedPicture {
     }
 
   private:
+    std::vector<int> scan_4x4_ = zigzag_scan(4), scan_8x8_ = zigzag_scan(8);
+
     bool subsampled() const { return format == h264::ChromaFormat::c420 || format == h264::ChromaFormat::c422; }
 
     // Table 9-4: coded_block_pattern of intra types, and of inter types.
@@ -680,11 +705,11 @@ struct ParsedPicture {
     }
 
     void parse_luma(BitReader &in, int address, int c, int pattern, bool transform_8x8, bool is_16x16) {
-        static const std::vector<int> scan4 = zigzag_scan(4), scan8 = zigzag_scan(8);
         int level[16];
         if (is_16x16) {
             parse_block(in, predict(c, address, 0, 0, 4), 16, level, &highest_prefix);
-            for (size_t k = 0; k < 16; k++) levels_of(address, 17 * c + 16)[scan4[k]] = static_cast<int16_t>(level[k]);
+            for (size_t k = 0; k < 16; k++)
+                levels_of(address, 17 * c + 16)[scan_4x4_[k]] = static_cast<int16_t>(level[k]);
         }
         for (int i8 = 0; i8 < 4; i8++)
             for (int i4 = 0; i4 < 4; i4++) {
@@ -695,16 +720,15 @@ struct ParsedPicture {
                     parse_block(in, predict(c, address, x, y, 4), ac ? 15 : 16, level, &highest_prefix);
                 if (transform_8x8)
                     for (size_t k = 0; k < 16; k++)
-                        levels_of(address, block - i4)[scan8[4 * k + static_cast<size_t>(i4)]] =
+                        levels_of(address, block - i4)[scan_8x8_[4 * k + static_cast<size_t>(i4)]] =
                             static_cast<int16_t>(level[k]);
                 else
                     for (size_t k = 0; k < (ac ? 15 : 16); k++)
-                        levels_of(address, block)[scan4[k + ac]] = static_cast<int16_t>(level[k]);
+                        levels_of(address, block)[scan_4x4_[k + ac]] = static_cast<int16_t>(level[k]);
             }
     }
 
     void parse_chroma(BitReader &in, int address, int pattern) {
-        static const std::vector<int> scan = zigzag_scan(4);
         static constexpr int places[2][8] = {{0, 1, 2, 3}, {0, 2, 1, 4, 6, 3, 5, 7}};
         const bool tall = format == h264::ChromaFormat::c422;
         const int rows = tall ? 4 : 2;
@@ -719,7 +743,7 @@ struct ParsedPicture {
                 total(c + 1, address, i % 2, i / 2) =
                     parse_block(in, predict(c + 1, address, i % 2, i / 2, rows), 15, level, &highest_prefix);
                 for (size_t k = 0; k < 15; k++)
-                    levels_of(address, 18 + 2 * rows * c + i)[scan[k + 1]] = static_cast<int16_t>(level[k]);
+                    levels_of(address, 18 + 2 * rows * c + i)[scan_4x4_[k + 1]] = static_cast<int16_t>(level[k]);
             }
     }
 

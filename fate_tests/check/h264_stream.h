@@ -13,7 +13,8 @@
 
 namespace cudaenc::testing {
 
-// A picture of a stream, which begins with the NAL unit that follows the last slice of the one before.
+// A picture of a stream, a frame or a field, which begins with the NAL unit that follows the last slice of the one
+// before.
 struct StreamPicture {
     ParsedSps sps;
     ParsedPps pps;
@@ -25,6 +26,8 @@ struct StreamPicture {
     std::unique_ptr<ParsedPicture> parsed;
     std::unique_ptr<decoder::Picture> decoded;
 
+    bool is_field() const { return slices.at(0).is_field; }
+    bool is_bottom() const { return slices.at(0).is_bottom; }
     int qp() const { return pps.pic_init_qp + slices.at(0).qp_delta; }  // QPY
     // Of the cropped picture.
     int width(int c) const { return decoded->width(c) - sps.crop_right * (decoded->luma_like(c) ? crop_unit_x() : 1); }
@@ -57,10 +60,11 @@ inline void decode_picture(StreamPicture &p, const StreamPicture *before) {
     std::vector<decoder::SliceFilter> filters;
     for (const ParsedSliceHeader &slice : p.slices) {
         require(slice.qp_delta == p.slices[0].qp_delta && slice.idr_pic_id == p.slices[0].idr_pic_id &&
-                    slice.frame_num == p.slices[0].frame_num,
+                    slice.frame_num == p.slices[0].frame_num && slice.is_bottom == p.slices[0].is_bottom &&
+                    slice.pic_order_cnt_lsb == p.slices[0].pic_order_cnt_lsb,
                 "slices of one picture");
-        filters.push_back(
-            {slice.disable_deblocking_filter_idc, 2 * slice.alpha_c0_offset_div2, 2 * slice.beta_offset_div2});
+        filters.push_back({slice.disable_deblocking_filter_idc, 2 * slice.alpha_c0_offset_div2,
+                           2 * slice.beta_offset_div2, slice.is_field});
         is_p = is_p || slice.is_p;
     }
     p.decoded =
@@ -119,6 +123,7 @@ inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &byte
             p.parsed = std::make_unique<ParsedPicture>(
                 static_cast<h264::ChromaFormat>(has_chroma_format(sps.profile_idc) ? sps.chroma_format_idc : 1),
                 sps.luma_depth, sps.chroma_depth, pps.transform_8x8_mode, sps.width, sps.height);
+            if (header.is_field) p.parsed->set_field();
         }
         require(header.first_macroblock == next_macroblock, "first_mb_in_slice");
         p.slices.push_back(header);
@@ -127,6 +132,16 @@ inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &byte
         p.slice_macroblocks.push_back(p.parsed->macroblock_bits.size() - next_macroblock);
         next_macroblock = p.parsed->macroblock_bits.size();
     }
+    // Fields are pairs of other parities. The second one is of the frame of the first, and follows it (8.2.1).
+    for (size_t i = 0; i < pictures.size(); i++) {
+        const ParsedSliceHeader &own = pictures[i].slices.at(0);
+        if (!own.is_field || i % 2 == 0) continue;
+        const ParsedSliceHeader &first = pictures[i - 1].slices.at(0);
+        require(first.is_bottom != own.is_bottom && first.frame_num == own.frame_num && !own.is_p &&
+                    own.pic_order_cnt_lsb == first.pic_order_cnt_lsb + 1,
+                "a second field");
+    }
+    require(pictures.empty() || !pictures[0].is_field() || pictures.size() % 2 == 0, "a field without another one");
     for (StreamPicture &p : pictures) {
         decode_picture(p, before);
         if (p.is_reference) before = &p;

@@ -93,11 +93,22 @@ $(foreach s,1x1 3x5 7x300,$(call H264_CAVLC_CUDA,gop-$(s),mix,yuv420p,$(s),3,-g 
 $(call H264_CAVLC_CUDA,gop-options,vsynth3,yuv420p,34x34,20,-g 18 -qp 30 -deblock 0 -aud 1 -async_depth 3 -effort 0)
 $(call H264_CAVLC_CUDA,gop-keys,vsynth3,yuv420p,34x34,12,-g 6 -force_key_frames 0.16 -sc_threshold 0 -qp 24 -effort 0)
 $(foreach s,2 4,$(call H264_CAVLC_CUDA,gop-slices-$(s),vsynth1,yuv420p,352x288,4,-g 12 -crf 26 -slices $(s) -effort 0))
+$(call H264_CAVLC_CUDA,gop-refresh,vsynth1,yuv420p,352x288,6,-g 100 -intra_refresh 5 -sc_threshold 0 -crf 28 -effort 0)
+$(call H264_CAVLC_CUDA,gop-refresh-cbr,vsynth3,yuv420p,34x34,25,-g 100 -intra_refresh 7 -sc_threshold 0 -b:v 200k -bufsize 40k -nal-hrd cbr -effort 0)
+$(call H264_CAVLC_CUDA,gop-slice-bytes,vsynth1,yuv420p,352x288,4,-g 12 -slice_max_bytes 1200 -crf 28 -effort 0)
+$(call H264_CAVLC_CUDA,gop-slice-bytes-baseline,vsynth3,yuv420p,34x34,6,-g 3 -slice_max_bytes 640 -qp 0 -profile baseline -effort 0)
 $(call H264_CAVLC_CUDA,gop-bitrate,vsynth3,yuv420p,34x34,25,-g 12 -b:v 100k -effort 0)
 $(call H264_CAVLC_CUDA,gop-cbr,vsynth3,yuv420p,34x34,25,-g 12 -b:v 200k -bufsize 40k -cbr 1 -effort 0)
 $(call H264_CAVLC_CUDA,gop-hrd-vbr,vsynth3,yuv420p,34x34,25,-g 12 -b:v 100k -maxrate 150k -bufsize 30k -nal-hrd vbr -effort 0)
 $(call H264_CAVLC_CUDA,gop-hrd-cbr,vsynth3,yuv420p,34x34,25,-g 300 -force_key_frames 0.4 -b:v 200k -bufsize 40k -nal-hrd cbr -effort 0)
 $(call H264_CAVLC_CUDA,gop-crf-capped,vsynth3,yuv420p,34x34,25,-g 12 -crf 10 -maxrate 100k -bufsize 40k -effort 0)
+
+# Fields: pictures of every other line.
+$(foreach f,yuv420p yuv422p yuv422p10le,\
+    $(call H264_CAVLC_CUDA,fields-$(f),mix,$(f),46x36,3,-vf setfield=tff -qp 14)\
+    $(call H264_CAVLC_CUDA,fields-effort-2-$(f),mix,$(f),46x36,2,-vf setfield=bff -qp 20 -effort 2))
+$(call H264_CAVLC_CUDA,fields-main,mix,yuv420p,80x64,2,-vf setfield=bff -qp 24 -profile main -slices 2 -deblock 1)
+$(call H264_CAVLC_CUDA,fields-hrd-cbr,mix,yuv420p,46x36,12,-vf setfield=tff -b:v 400k -bufsize 40k -nal-hrd cbr)
 
 # AVC-Intra and XAVC Intra: the least of their sizes.
 $(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v),mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v)))

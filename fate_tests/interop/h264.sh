@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Every stream of FATE's tests of h264_cavlc_cuda: FFmpeg's decoder and OpenH264 (8 bits, 4:2:0) show the encoder's own
 # reconstruction, bit by bit, and trace_headers parses all of it. Containers hand the same pictures on.
-# Usage: h264.sh FFMPEG_BUILD [MEDIA_DIR]; DEVICE=cpu. Ends in a line "N passed, N failed".
+# Usage: h264.sh FFMPEG_BUILD [MEDIA_DIR]; DEVICE=cpu; LDECOD=program: the decoder of the JM reference software, where a machine has
+# it. Ends in a line "N passed, N failed".
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
@@ -24,23 +25,30 @@ else
     echo "skipped: OpenH264, which this machine does not have (libopenh264-dev)"
 fi
 
+ldecod=${LDECOD:-$(command -v ldecod || true)}
+
 # check STREAM [RECONSTRUCTIONS]: what is wrong with it. Of intra pictures the reconstruction is before the deblocking filter, as they are
 # predicted from that; what decoders show is behind it.
 check() {
-    local profile chroma depth prefix format zeros=()
+    local profile chroma depth prefix fields format zeros=()
     [[ $1 != *avcintra* ]] || zeros=(-z)
     "$work/own" "${zeros[@]}" "$1" "$work/own.yuv" ${2:+"$2"} >"$work/own.log" 2>&1 || { echo "the tests' decoder: $(head -n 1 "$work/own.log")"; return; }
-    read -r profile chroma depth prefix <"$work/own.log"
+    read -r profile chroma depth prefix fields <"$work/own.log"
     case $chroma in 0) format=gray ;; 1) format=yuv420p ;; 2) format=yuv422p ;; 3) format=yuv444p ;; esac
     [ "$depth" = 8 ] || format=${format}10le
     ffmpeg -f h264 -i "$1" -pix_fmt $format -f rawvideo "$work/ffmpeg.yuv" 2>&1 | head -n 1
     cmp "$work/own.yuv" "$work/ffmpeg.yuv" 2>&1 | head -n 1
-    # OpenH264 has not all of High: no level_prefix above 15.
-    if [ -n "$openh264" ] && [ "$profile" -le 100 ] && [ "$profile" != 44 ] && [ "$chroma" = 1 ] && [ "$prefix" -le 15 ]; then
+    # OpenH264 has not all of High: no level_prefix above 15, no fields.
+    if [ -n "$openh264" ] && [ "$fields" = 0 ] && [ "$profile" -le 100 ] && [ "$profile" != 44 ] && [ "$chroma" = 1 ] && [ "$prefix" -le 15 ]; then
         echo "$1" >>"$work/with_openh264"
         ffmpeg -f h264 -i "$1" -f rawvideo "$work/ffmpeg.yuv" 2>&1 | head -n 1
         "$work/openh264" "$1" "$work/openh264.yuv" 2>&1 | grep -v '^\[OpenH264\]' | head -n 1 || true
         cmp "$work/openh264.yuv" "$work/ffmpeg.yuv" 2>&1 | head -n 1
+    fi
+    if [ -n "$ldecod" ] && [ "$chroma" != 0 ]; then # of gray pictures it writes chroma, too
+        echo "$1" >>"$work/with_jm"
+        (cd "$work" && "$ldecod" -p Silent=1 -p InputFile="$(readlink -f "$1")" -p OutputFile=jm.yuv 2>&1) >"$work/jm.log" || echo "JM: $(tail -n 1 "$work/jm.log")"
+        cmp "$work/own.yuv" "$work/jm.yuv" 2>&1 | head -n 1
     fi
     "$build/ffmpeg" -hide_banner -nostdin -v info -f h264 -i "$1" -c copy -bsf:v trace_headers -f null - >"$work/trace.log" 2>&1 ||
         echo "trace_headers failed"
@@ -314,5 +322,6 @@ for clip in ${media:+"$media"/*_yuv420p*.mkv}; do
     done
 done
 [ -z "$openh264" ] || echo "$(wc -l <"$work/with_openh264") streams read by OpenH264 too"
+[ -z "$ldecod" ] || echo "$(wc -l <"$work/with_jm") streams read by JM too"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
