@@ -19,6 +19,7 @@ namespace {
 constexpr uint32_t kMixed = 128;     // of a style: blocks are of either coder (T.814 Table A.4)
 constexpr int kMostZeroPlanes = 96;  // above all M_b
 constexpr uint32_t kMostPasses = 1000;
+constexpr uint32_t kRunBlocks = 256;  // of packets that a thread reads, at least
 
 uint64_t load_big_endian(const uint8_t *from) {
     uint64_t word;
@@ -72,7 +73,8 @@ class HeaderBits {
     bool is_exceeded() const { return ahead_.at > bytes_.size() && bytes_read() > bytes_.size(); }
 
   private:
-    // The bits that come next, from the highest on; below them there are zeros. at: the byte behind them.
+    // The bits that come next, from the highest on; below `count` of them there are zeros, or what follows already. at:
+    // the byte behind them.
     struct Ahead {
         uint64_t bits = 0;
         int count = 0;
@@ -102,10 +104,9 @@ class HeaderBits {
             constexpr uint64_t kOnes = 0x0101010101010101;
             const bool has_ff = (~word - kOnes) & word & (kOnes << 7);  // a byte of ~word is 0
             if (!has_ff && bytes_[ahead_.at - 1] != 0xFF) {
-                const int bytes = (63 - ahead_.count) / 8;
-                ahead_.bits |= (word & ~uint64_t{0} << (64 - 8 * bytes)) >> ahead_.count;
-                ahead_.count += 8 * bytes;
-                ahead_.at += static_cast<size_t>(bytes);
+                ahead_.bits |= word >> ahead_.count;
+                ahead_.at += static_cast<size_t>((63 - ahead_.count) >> 3);
+                ahead_.count |= 56;
                 return;
             }
         }
@@ -142,25 +143,27 @@ class TagTree {
     TagTree(TagTreeNode *nodes, const PrecinctBand &band) : levels_(tag_tree_levels(band.columns, band.rows)) {
         for (int level = 0; level < levels_; level++) {
             const uint32_t columns = tag_tree_columns(band.columns, level);
-            rows_[static_cast<size_t>(level)] = {nodes, columns};
+            levels_of_[static_cast<size_t>(level)] = {nodes, columns};
             nodes += static_cast<size_t>(columns) * tag_tree_columns(band.rows, level);
         }
     }
     void begin_row(uint32_t y) {
-        y_ = y;
-        leaves_ = rows_[0].nodes + size_t{y} * rows_[0].columns;
+        for (int level = 0; level < levels_; level++) {
+            const Level &nodes = levels_of_[static_cast<size_t>(level)];
+            row_[static_cast<size_t>(level)] = nodes.first + size_t{y >> level} * nodes.columns;
+        }
         parent_ = ~uint32_t{0};
     }
     // Reads on until the leaf's value is known, or is `threshold` or more, and returns it, or `threshold`, which is the
     // same for all of a row.
     uint32_t read(HeaderBits &in, uint32_t x, uint32_t threshold) {
-        TagTreeNode &leaf = leaves_[x];
+        TagTreeNode leaf = row_[0][x];
         if (leaf.is_due(threshold)) {
             if (x / 2 != parent_) {
                 parent_ = x / 2;
                 least_above_ = read_above(in, x, threshold);
             }
-            read_node(in, leaf, least_above_, threshold);
+            row_[0][x] = leaf = read_node(in, leaf, least_above_, threshold);
         }
         return leaf.is_known() ? leaf.least() : threshold;
     }
@@ -169,40 +172,37 @@ class TagTree {
     // The nodes above the leaf, from the lowest one on of which no bit is due. Returns what the parent's value is at
     // least.
     uint32_t read_above(HeaderBits &in, uint32_t x, uint32_t threshold) {
-        std::array<TagTreeNode *, 32> path;
         uint32_t least = 0;
         int level = 1;
         for (; level < levels_; level++) {
-            const Row &row = rows_[static_cast<size_t>(level)];
-            TagTreeNode *const node = row.nodes + size_t{y_ >> level} * row.columns + (x >> level);
-            path[static_cast<size_t>(level)] = node;
-            if (node->is_due(threshold)) continue;
-            least = node->least();
+            const TagTreeNode node = row_[static_cast<size_t>(level)][x >> level];
+            if (node.is_due(threshold)) continue;
+            least = node.least();
             break;
         }
-        while (--level) least = read_node(in, *path[static_cast<size_t>(level)], least, threshold);
+        while (--level) {
+            TagTreeNode &node = row_[static_cast<size_t>(level)][x >> level];
+            node = read_node(in, node, least, threshold);
+            least = node.least();
+        }
         return least;
     }
-    // above: what the value of the node above is at least.
-    static uint32_t read_node(HeaderBits &in, TagTreeNode &node, uint32_t above, uint32_t threshold) {
+    // The node, read on. above: what the value of the node above is at least.
+    static TagTreeNode read_node(HeaderBits &in, TagTreeNode node, uint32_t above, uint32_t threshold) {
         const uint32_t least = std::max(node.least(), above);
-        if (least >= threshold) {
-            node = TagTreeNode(least, false);
-            return least;
-        }
+        if (least >= threshold) return {least, false};
         const uint32_t zeros = in.run<false>(threshold - least);
-        node = TagTreeNode(least + zeros, zeros < threshold - least);
-        return least + zeros;
+        return {least + zeros, zeros < threshold - least};
     }
 
-    struct Row {
-        TagTreeNode *nodes;
+    struct Level {
+        TagTreeNode *first;
         uint32_t columns;
     };
     const int levels_;
-    std::array<Row, 32> rows_;
-    uint32_t y_ = 0, parent_ = 0, least_above_ = 0;
-    TagTreeNode *leaves_ = nullptr;
+    std::array<Level, 32> levels_of_;
+    std::array<TagTreeNode *, 32> row_;  // of a level: its row of nodes above the leaves that are read
+    uint32_t parent_ = 0, least_above_ = 0;
 };
 
 struct Damage {
@@ -212,9 +212,10 @@ struct Damage {
 // Reads the packets of a tile.
 class TileReader {
   public:
-    // parts: of the tile, as indices of Description::coded_tile_parts.
+    // parts: of the tile, as indices of Description::coded_tile_parts. pieces: those of `out`, or of a run.
     TileReader(std::span<const uint8_t> codestream, const Description &d, const Geometry &g, uint32_t tile,
-               const WantedPackets &wanted, std::span<const uint32_t> parts, TilePackets &out)
+               const WantedPackets &wanted, std::span<const uint32_t> parts, TilePackets &out,
+               std::vector<SegmentPiece> &pieces)
         : codestream_(codestream),
           d_(d),
           g_(g),
@@ -222,9 +223,10 @@ class TileReader {
           tile_(tile),
           wanted_(wanted),
           parts_(parts),
-          out_(out) {}
+          out_(out),
+          pieces_(pieces) {}
 
-    void read() {
+    void read(ThreadPool *pool) {
         const TilePart &all = g_.tile_parts[tile_];
         uint32_t first_node = ~uint32_t{0}, last_node = 0, first_block = ~uint32_t{0}, last_block = 0;
         for (uint32_t i = all.first_packet; i < all.last_packet; i++) {
@@ -242,14 +244,24 @@ class TileReader {
         out_.tile = tile_;
         out_.first_block = first_block;
         out_.damage.clear();
-        out_.pieces.clear();
-        out_.blocks.assign(last_block - first_block, {});
-        out_.inclusion.assign(last_node - first_node, {});
-        out_.zero_planes.assign(last_node - first_node, {});
         first_node_ = first_node;
+        const auto begin = [&] {
+            pieces_.clear();
+            out_.blocks.assign(last_block - first_block, {});
+            out_.inclusion.assign(last_node - first_node, {});
+            out_.zero_planes.assign(last_node - first_node, {});
+        };
+        begin();
         uint32_t packet = all.first_packet, last = all.last_packet;
         while (last > packet && !is_wanted(g_.packets[last - 1])) last--;
         if (packet == last) return;  // a tile without samples may have no tile-part
+        if (pool && pool->threads() > 1 && coding_.layers == 1) {
+            const std::vector<PacketPlace> places = packet_places();
+            if (!places.empty()) {
+                if (read_side_by_side(*pool, places, packet, last)) return;
+                begin();
+            }
+        }
         try {
             if (parts_.empty()) throw Damage{"has no tile-part"};
             begin_part();
@@ -263,6 +275,85 @@ class TileReader {
     }
 
   private:
+    // Where packets of the tile begin, as PLT says.
+    struct PacketPlace {
+        size_t part, at, end;
+    };
+    // Empty: it does not say so of all of them.
+    std::vector<PacketPlace> packet_places() const {
+        std::vector<PacketPlace> places;
+        const TilePart &all = g_.tile_parts[tile_];
+        for (size_t i = 0; i < parts_.size(); i++) {
+            const CodedTilePart &p = d_.coded_tile_parts[parts_[i]];
+            size_t at = p.begin;
+            for (const uint32_t length : p.packet_lengths) {
+                if (length > p.end - at) return {};
+                places.push_back({i, at, at + length});
+                at += length;
+            }
+            if (p.has_packed_headers || at != p.end) return {};
+        }
+        if (places.size() != all.last_packet - all.first_packet) return {};
+        return places;
+    }
+
+    // Packets [first, last), the first ones of the tile. False: PLT does not hold, or there is damage.
+    bool read_side_by_side(ThreadPool &pool, std::span<const PacketPlace> places, uint32_t first, uint32_t last) {
+        size_t runs = 0;
+        for (uint32_t i = first; i < last; runs++) {
+            if (runs == out_.runs.size()) out_.runs.emplace_back();
+            PacketRun &run = out_.runs[runs];
+            run.first = i;
+            for (uint32_t blocks = 0; i < last && blocks < kRunBlocks; i++)
+                blocks += g_.packets[i].last_block - g_.packets[i].first_block;
+            run.last = i;
+        }
+        pool.for_each(runs, [&](size_t i) {
+            PacketRun &run = out_.runs[i];
+            TileReader reader(codestream_, d_, g_, tile_, wanted_, parts_, out_, run.pieces);
+            reader.first_node_ = first_node_;
+            run.is_right = reader.read_run(run, &places[run.first - first]);
+        });
+        std::vector<uint32_t> begins(1);  // [run]: of its pieces among those of the tile
+        for (size_t i = 0; i < runs; i++) {
+            const PacketRun &run = out_.runs[i];
+            if (!run.is_right) return false;
+            begins.push_back(begins.back() + static_cast<uint32_t>(run.pieces.size()));
+        }
+        pieces_.resize(begins.back());
+        pool.for_each(runs, [&](size_t i) { join(out_.runs[i], begins[i]); });
+        return true;
+    }
+    bool read_run(const PacketRun &run, const PacketPlace *place) {
+        pieces_.clear();
+        try {
+            for (uint32_t i = run.first; i < run.last; i++, place++) {
+                part_ = place->part;
+                at_ = place->at;
+                read_packet(g_.packets[i]);
+                if (at_ != place->end) return false;
+            }
+        } catch (const Damage &) {
+            return false;
+        }
+        return true;
+    }
+    // The run's pieces become those of the tile from `begin` on.
+    void join(const PacketRun &run, uint32_t begin) {
+        const auto moved = [&](uint32_t piece) { return piece == kNoPiece ? kNoPiece : begin + piece; };
+        for (size_t i = 0; i < run.pieces.size(); i++) {
+            SegmentPiece &piece = pieces_[begin + i];
+            piece = run.pieces[i];
+            piece.next = moved(piece.next);
+        }
+        for (uint32_t i = run.first; i < run.last; i++)
+            for (uint32_t k = g_.packets[i].first_block; k < g_.packets[i].last_block; k++) {
+                BlockPieces &block = out_.blocks[k - out_.first_block];
+                block.first = moved(block.first);
+                block.last = moved(block.last);
+            }
+    }
+
     bool is_wanted(const Packet &packet) const {
         if (packet.layer >= wanted_.layers || packet.first_band == packet.last_band) return false;
         const PrecinctBand &band = g_.precinct_bands[packet.first_band];
@@ -294,7 +385,7 @@ class TileReader {
         const std::span<const uint8_t> source =
             is_packed ? std::span<const uint8_t>(part().packet_headers).subspan(header_at_) : rest();
         HeaderBits in(source);
-        const size_t first_piece = out_.pieces.size();
+        const size_t first_piece = pieces_.size();
         try {
             if (in.bit()) read_bands(in, packet);
             if (in.is_exceeded()) throw Damage{"its header is cut"};
@@ -306,27 +397,27 @@ class TileReader {
         if (has_marker(source.subspan(bytes), kEph)) bytes += 2;
         (is_packed ? header_at_ : at_) += bytes;
         size_t piece = first_piece, left = rest().size();
-        for (; piece < out_.pieces.size() && out_.pieces[piece].bytes <= left; piece++) {
-            out_.pieces[piece].at = at_;
-            at_ += out_.pieces[piece].bytes, left -= out_.pieces[piece].bytes;
+        for (; piece < pieces_.size() && pieces_[piece].bytes <= left; piece++) {
+            pieces_[piece].at = at_;
+            at_ += pieces_[piece].bytes, left -= pieces_[piece].bytes;
         }
-        const bool is_cut = piece < out_.pieces.size();
+        const bool is_cut = piece < pieces_.size();
         take_back(packet, packet.layer < wanted_.layers ? piece : first_piece);
         if (is_cut) throw Damage{"its bytes are cut"};
     }
 
     // Takes pieces of the packet, from `first` on, from its blocks.
     void take_back(const Packet &packet, size_t first) {
-        if (first == out_.pieces.size()) return;
+        if (first == pieces_.size()) return;
         for (uint32_t i = packet.first_block; i < packet.last_block; i++) {
             BlockPieces &b = out_.blocks[i - out_.first_block];
             if (b.last == kNoPiece || b.last < first) continue;
             uint32_t last = kNoPiece;
-            for (uint32_t k = b.first; k < first; k = out_.pieces[k].next) last = k;
+            for (uint32_t k = b.first; k < first; k = pieces_[k].next) last = k;
             b.last = last;
-            (last == kNoPiece ? b.first : out_.pieces[last].next) = kNoPiece;
+            (last == kNoPiece ? b.first : pieces_[last].next) = kNoPiece;
         }
-        out_.pieces.resize(first);
+        pieces_.resize(first);
     }
 
     // The code-blocks of the packet's header.
@@ -340,30 +431,36 @@ class TileReader {
         TagTree inclusion(&out_.inclusion[band.nodes - first_node_], band),
             zero_planes(&out_.zero_planes[band.nodes - first_node_], band);
         BlockPieces *block = &out_.blocks[band.first_block - out_.first_block];
+        const bool is_ht = are_alternatives(style);
         for (uint32_t y = 0; y < band.rows; y++) {
             inclusion.begin_row(y), zero_planes.begin_row(y);
             for (uint32_t x = 0; x < band.columns; x++, block++) {
-                BlockPieces &b = *block;
-                if (b.is_included) {
-                    if (!in.bit()) continue;
-                } else {
-                    if (inclusion.read(in, x, packet.layer + 1) > packet.layer) continue;
-                    b.is_included = true;
-                    b.is_ht = are_alternatives(style);
-                    const uint32_t zeros = zero_planes.read(in, x, kMostZeroPlanes + 1);
-                    if (zeros > kMostZeroPlanes) throw Damage{"its header is damaged"};
-                    b.zero_planes = static_cast<uint8_t>(zeros);
+                if (block->is_included) {
+                    if (in.bit()) *block = with_passes(in, *block, style);
+                    continue;
                 }
-                const uint32_t passes = in.passes();
-                b.length_bits = static_cast<uint8_t>(b.length_bits + in.run<true>(33u - b.length_bits));
-                if (b.length_bits > 32 || b.passes + passes > kMostPasses || in.is_exceeded())
-                    throw Damage{"its header is damaged"};
-                if (b.is_ht)
-                    read_ht_lengths(in, b, style, passes);
-                else
-                    read_lengths(in, b, style, passes);
+                if (inclusion.read(in, x, packet.layer + 1) > packet.layer) continue;
+                const uint32_t zeros = zero_planes.read(in, x, kMostZeroPlanes + 1);
+                if (zeros > kMostZeroPlanes) throw Damage{"its header is damaged"};
+                // A value of its own, so that what is known of a block's first layer is known to the compiler.
+                *block = with_passes(
+                    in, {.zero_planes = static_cast<uint8_t>(zeros), .is_included = true, .is_ht = is_ht}, style);
             }
         }
+    }
+
+    // The block behind its part of a packet's header: passes and lengths (B.10.6, B.10.7).
+    [[gnu::always_inline]] BlockPieces with_passes(HeaderBits &in, BlockPieces b, uint32_t style) {
+        const uint32_t passes = in.passes();
+        const uint32_t length_bits = b.length_bits + in.run<true>(33u - b.length_bits);
+        if (length_bits > 32 || b.passes + passes > kMostPasses || in.is_exceeded())
+            throw Damage{"its header is damaged"};
+        b.length_bits = static_cast<uint8_t>(length_bits);
+        if (b.is_ht)
+            read_ht_lengths(in, b, style, passes);
+        else
+            read_lengths(in, b, style, passes);
+        return b;
     }
 
     int length_bits(const BlockPieces &b, uint32_t passes) const {
@@ -371,15 +468,16 @@ class TileReader {
         if (bits > 32) throw Damage{"its header is damaged"};
         return bits;
     }
-    void add(BlockPieces &b, uint32_t passes, uint32_t bytes, bool begins_segment) {
-        const auto index = static_cast<uint32_t>(out_.pieces.size());
-        out_.pieces.push_back({0, bytes, passes, kNoPiece, begins_segment});
-        (b.first == kNoPiece ? b.first : out_.pieces[b.last].next) = index;
+    [[gnu::always_inline]] void add(BlockPieces &b, uint32_t passes, uint32_t bytes, bool begins_segment) {
+        const auto index = static_cast<uint32_t>(pieces_.size());
+        pieces_.push_back({0, bytes, passes, kNoPiece, begins_segment});
+        (b.first == kNoPiece ? b.first : pieces_[b.last].next) = index;
         b.last = index;
         b.passes = static_cast<uint16_t>(b.passes + passes);
     }
 
-    void read_lengths(HeaderBits &in, BlockPieces &b, uint32_t style, uint32_t passes) {  // B.10.7
+    [[gnu::always_inline]] void read_lengths(HeaderBits &in, BlockPieces &b, uint32_t style,
+                                             uint32_t passes) {  // B.10.7
         while (passes) {
             const int first = b.passes;
             const auto count =
@@ -393,7 +491,7 @@ class TileReader {
     // T.814 B.3: before the first cleanup pass there may be placeholder passes, three a bit-plane, without bytes. The
     // number of length bits follows from all passes that are added, as of the MQ coder; a cleanup pass among them has
     // been told apart by its length, which is not 0.
-    void read_ht_lengths(HeaderBits &in, BlockPieces &b, uint32_t style, uint32_t passes) {
+    [[gnu::always_inline]] void read_ht_lengths(HeaderBits &in, BlockPieces &b, uint32_t style, uint32_t passes) {
         if (!b.has_cleanup) {
             const uint32_t behind = (b.passes + passes - 1) % 3;  // refinement passes, if there is a cleanup pass
             const uint32_t count = passes > behind ? passes - behind : passes;
@@ -429,6 +527,7 @@ class TileReader {
     const WantedPackets wanted_;
     const std::span<const uint32_t> parts_;
     TilePackets &out_;
+    std::vector<SegmentPiece> &pieces_;
     size_t part_ = 0, at_ = 0, header_at_ = 0;  // at_: in the codestream; header_at_: in packed headers
     uint32_t first_node_ = 0;
 };
@@ -472,9 +571,9 @@ PacketReader::PacketReader(std::span<const uint8_t> codestream, const Descriptio
     for (size_t i = 0; i < parts.size(); i++) parts_[next[parts[i].tile]++] = static_cast<uint32_t>(i);
 }
 
-void PacketReader::read(uint32_t tile, TilePackets &packets) const {
+void PacketReader::read(uint32_t tile, TilePackets &packets, ThreadPool *pool) const {
     const std::span<const uint32_t> parts(parts_.begin() + first_part_[tile], parts_.begin() + first_part_[tile + 1]);
-    TileReader(codestream_, d_, g_, tile, wanted_, parts, packets).read();
+    TileReader(codestream_, d_, g_, tile, wanted_, parts, packets, packets.pieces).read(pool);
 }
 
 }  // namespace cudaenc::j2k
