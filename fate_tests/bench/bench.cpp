@@ -255,6 +255,7 @@ class Bench {
                               .height = height,
                               .layout = o_.yuv444 ? Layout::kYuv444 : Layout::kYuv420,
                               .gop = o_.gop,
+                              .fields = o_.fields,
                               .qps = o_.qualities.empty() ? std::vector<int>{17, 22, 27, 32, 37} : o_.qualities,
                               .slices = o_.slices.empty() ? std::vector<int>{1} : o_.slices,
                               .kernels = o_.kernels},
@@ -262,6 +263,7 @@ class Bench {
             return good;
         }
         for (Case c : cases) {
+            c.fields = o_.fields;
             if (c.is_j2k())
                 c.style = o_.style, c.tile = o_.tile;
             else
@@ -404,6 +406,7 @@ class Bench {
             json_.put("height", c.format.height);
             json_.put("quality", quality);
             json_.put("restart", c.restart);
+            json_.put("fields", c.fields);
             json_.put("style", style_text(c.style));
             json_.put("tile", c.tile);
             json_.put("lowres", o_.lowres);

@@ -58,8 +58,9 @@ int parse_style(const std::string &text) {
 
 std::string Case::text() const {
     const char *const layouts[] = {"RGB", "packed RGB", "4:4:4", "4:2:2", "4:2:0"};
-    const std::string picture = format_string("%dx%d %s %d bit, ", format.width, format.height,
-                                              layouts[static_cast<int>(format.layout)], format.depth);
+    const std::string picture =
+        format_string("%dx%d %s %d bit, %s", format.width, format.height, layouts[static_cast<int>(format.layout)],
+                      format.depth, fields ? "two fields, " : "");
     if (profile) return picture + "digital cinema, 24 frames/s, 250 Mbit/s";
     if (is_j2k())
         return picture + format_string("%s, blocks %dx%d", lossless ? "5/3 lossless" : "9/7", cblk, cblk) +
@@ -113,6 +114,7 @@ CudaencConfig make_config(const Case &c, const char *device) {
     cudaenc_config_defaults(&config, c.codec);
     config.format = make_format(c.format);
     config.device = device;
+    config.fields = c.fields ? CUDAENC_TOP_FIELD_FIRST : CUDAENC_PROGRESSIVE;
     config.mjpeg.quality = kJpegQuality;
     config.mjpeg.huffman = c.huffman;
     config.mjpeg.trellis = c.trellis;

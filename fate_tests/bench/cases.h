@@ -23,6 +23,7 @@ struct Case {
     int restart = 0;        // JPEG: restart_interval
     int tile = 0;           // JPEG 2000: side of tiles; 0: there is one
     int profile = 0;        // JPEG 2000: CudaencJ2kProfile
+    bool fields = false;    // a frame is coded as two
 
     double pixels() const { return static_cast<double>(format.width) * format.height; }
     bool is_j2k() const { return codec == CUDAENC_CODEC_J2K; }

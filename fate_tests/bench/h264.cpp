@@ -23,7 +23,7 @@ void put_rates(Json &json, const char *encoder, int qp, const FrameFormat &f, do
 }
 
 CudaencConfig make_config_of(const FrameFormat &format, const char *device, bool device_frames, int qp, int slices,
-                             int gop) {
+                             const H264Cases &cases) {
     CudaencConfig config;
     cudaenc_config_init(&config, sizeof config, CUDAENC_CODEC_H264);
     config.format = make_format(format);
@@ -33,7 +33,8 @@ CudaencConfig make_config_of(const FrameFormat &format, const char *device, bool
     config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
     config.h264.qp = qp;
     config.h264.slices = slices;
-    config.h264.gop_size = gop;
+    config.h264.gop_size = cases.gop;
+    config.fields = cases.fields ? CUDAENC_TOP_FIELD_FIRST : CUDAENC_PROGRESSIVE;
     config.h264.frame_rate_num = 25;
     config.h264.frame_rate_den = 1;
     return config;
@@ -98,8 +99,8 @@ X264Rate measure_x264(const X264Library &lib, const char *preset, const FrameFor
 
 // One frame and many, in so many slices.
 void measure_ours(const std::string &device, bool device_frames, const Frames &frames, const FrameFormat &format,
-                  int qp, int slices, int gop, const Effort &effort, Json &json) {
-    const CudaencConfig config = make_config_of(format, device.c_str(), device_frames, qp, slices, gop);
+                  int qp, int slices, const H264Cases &cases, const Effort &effort, Json &json) {
+    const CudaencConfig config = make_config_of(format, device.c_str(), device_frames, qp, slices, cases);
     const Single single = measure_single(config, frames, effort);
     std::vector<int> depths = effort.depths;
     if (depths.empty()) depths = {4, 8, 16};
@@ -122,7 +123,8 @@ void measure_ours(const std::string &device, bool device_frames, const Frames &f
     json.open('{');
     put_rates(json, "h264_cavlc_cuda", qp, format, single.bytes_per_frame, best.fps.median);
     json.put("slices", slices);
-    json.put("gop", gop);
+    json.put("gop", cases.gop);
+    json.put("fields", cases.fields);
     json.put("fps_alone", alone);
     json.put("in_flight", best.in_flight());
     json.close('}');
@@ -159,19 +161,20 @@ void measure_h264(const std::shared_ptr<Device> &device, const std::string &devi
     bool peers = x264 != "no";
     std::printf("\n%dx%d, %s, 8 bits; h264_cavlc_cuda: effort 0; x264: CAVLC, %s, tune psnr, all threads\n",
                 cases.width, cases.height, cases.layout == Layout::kYuv444 ? "4:4:4" : "4:2:0",
-                cases.gop > 1 ? "P pictures" : "intra");
+                cases.gop > 1  ? "P pictures"
+                : cases.fields ? "intra, two fields a frame"
+                               : "intra");
     for (const int qp : cases.qps) {
         if (cases.kernels) {
             if (!device) throw Error(CUDAENC_ERR_INVALID, "-kernels is for frames in the memory of a GPU");
-            const CudaencConfig config =
-                make_config_of(format, device_name.c_str(), true, qp, cases.slices[0], cases.gop);
+            const CudaencConfig config = make_config_of(format, device_name.c_str(), true, qp, cases.slices[0], cases);
             std::printf("  QP %d\n", qp);
             print_kernel_times(device, config, frames);
             continue;
         }
         for (const int slices : cases.slices)
             if (slices <= rows_of_macroblocks)
-                measure_ours(device_name, device != nullptr, frames, format, qp, slices, cases.gop, effort, json);
+                measure_ours(device_name, device != nullptr, frames, format, qp, slices, cases, effort, json);
         if (!peers) continue;
         try {
             measure_peers(pictures, format, qp, cases.gop, effort, frame_count, x264, json);

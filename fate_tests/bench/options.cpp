@@ -36,6 +36,7 @@ constexpr const char *kHelp =
     "  -trellis N       of JPEG, 0 or 1\n"
     "  -restart N       of JPEG: MCUs between restart markers\n"
     "  -small           of -papers: the sizes of a test\n"
+    "  -fields          frames are interlaced, each coded as two fields\n"
     "  -yuv444          of -h264: 4:4:4 in place of 4:2:0\n"
     "  -slices A,B      of -h264: slices of a picture (1)\n"
     "  -gop N           of -h264: P pictures, so many from an IDR picture to the next; with -yuv of all frames of a\n"
@@ -141,11 +142,9 @@ bool take_flag(Options &o, const std::string &name) {
         for (const Case &c : all_cases()) std::printf("%-20s %s\n", c.name, c.text().c_str());
         std::exit(0);
     }
-    const std::map<std::string, bool *> flags = {{"-rotation", &o.rotation},
-                                                 {"-yuv444", &o.yuv444},
-                                                 {"-small", &o.small},
-                                                 {"-kernels", &o.kernels},
-                                                 {"-device_packets", &o.device_packets}};
+    const std::map<std::string, bool *> flags = {{"-rotation", &o.rotation}, {"-fields", &o.fields},
+                                                 {"-yuv444", &o.yuv444},     {"-small", &o.small},
+                                                 {"-kernels", &o.kernels},   {"-device_packets", &o.device_packets}};
     if (const auto flag = flags.find(name); flag != flags.end()) {
         *flag->second = true;
         return true;
@@ -220,6 +219,8 @@ Options parse_options(int argc, char **argv) {
             throw Error(CUDAENC_ERR_INVALID, name + ": not an option, or its value is missing; see -help");
         if (!take_value(o, name, argv[++i])) throw Error(CUDAENC_ERR_INVALID, name + " is not an option; see -help");
     }
+    if (o.fields && o.mode == Mode::kDecode)
+        throw Error(CUDAENC_ERR_INVALID, "-fields is not allowed with -decode, which takes a picture a packet");
     return o;
 }
 

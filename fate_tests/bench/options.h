@@ -24,7 +24,7 @@ struct Options {
     int tile = 0;     // of JPEG 2000: side of tiles
     int lowres = 0;   // of decoding JPEG 2000, as the next one
     std::string region;
-    bool rotation = false, device_packets = false, yuv444 = false;
+    bool rotation = false, device_packets = false, yuv444 = false, fields = false;
     bool kernels = false;             // of H.264: each kernel's time
     bool small = false;               // of -papers: sizes of a test
     Memory memory = Memory::kDevice;  // of frames, where a GPU is
