@@ -34,7 +34,7 @@ from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, 
 
 import numpy
 
-from . import _arrays, _native, _planes
+from . import _arrays, _fields, _native, _planes
 from ._native import CudaencError, InvalidError, version
 from ._planes import Header
 from ._types import ContentLight, MasteringDisplay
@@ -550,6 +550,7 @@ class Picture(NamedTuple):
     shifts: Sequence[int] = ()
     exif: Optional[bytes] = None
     sample_aspect: tuple[int, int] = (0, 1)  # width over height of a sample; (0, 1): not told
+    fields: Optional[str] = None  # "tff" or "bff": it was two fields, the top or the bottom one first
 
 
 _Data = Union[bytes, bytearray, memoryview]
@@ -564,6 +565,19 @@ def _codec_of(data: Any) -> str:
     return "j2k" if first[:4] == b"\xff\x4f\xff\x51" or first[4:] in (b"jP  ", b"jp2c", b"jp2h") else "mjpeg"
 
 
+class _Decoding:
+    """A packet in flight: of one picture, or of two fields."""
+
+    __slots__ = ("picture", "held", "header", "left", "corrupt", "error", "code")
+
+    def __init__(self, picture: Picture, held: Any, header: Header) -> None:
+        self.picture, self.held, self.header = picture, held, header
+        self.left = 0  # pictures that the library still has
+        self.corrupt = False
+        self.error: Optional[Exception] = None  # of the second field, where that was refused
+        self.code = int(lib.CUDAENC_OK)
+
+
 class Decoder(_Session):
     """Decodes JPEG or JPEG 2000. Packets may be of any size and format. Threads may share it, as an Encoder.
 
@@ -574,15 +588,22 @@ class Decoder(_Session):
     Of JPEG 2000: region=(x, y, width, height): the part that is decoded, in samples before reduce.   layers: quality layers
     that are decoded, 0: all.
     device_planes: pictures go to CUDA memory, which each call gives as `out`.
+    A packet of two fields is one picture, whose lines they share: two JPEG pictures of one size that say by AVI1 which field
+    they are, or two codestreams of JPEG 2000 of one size. Picture.fields tells of it. Not with region, nor lowres of JPEG.
+    fields: "tff" or "bff", of JPEG 2000, which does not say it: the first field is the top one (None too) or the bottom one.
     Raises InvalidError (a ValueError), MemoryError, CudaencError; NotImplementedError for what is valid, but not decoded.
     """
 
+    __slots__ = ("_device_planes", "_codec", "_order", "_whole")
+
     def __init__(self, codec: str = "mjpeg", *, device: str = "auto", in_flight: int = 0, threads: int = 0, lowres: int = 0,
                  reduce: Optional[int] = None, region: Optional[Sequence[int]] = None, layers: int = 0,
-                 device_planes: bool = False, max_pixels: Optional[int] = None) -> None:
+                 device_planes: bool = False, max_pixels: Optional[int] = None, fields: Optional[str] = None) -> None:
         super().__init__()
         if codec not in ("j2k", "mjpeg"):
             raise InvalidError(f"codec {codec!r} is not allowed: it is j2k or mjpeg")
+        if fields not in _FIELDS or (fields and codec != "j2k"):
+            raise InvalidError(f"fields {fields!r} is not allowed with {codec}: it is {'None, tff, bff' if codec == 'j2k' else 'None'}")
         if reduce is not None and lowres:
             raise InvalidError(f"reduce {reduce!r} is not allowed with lowres {lowres!r}: they are the same")
         config = ffi.new("CudaencDecoderConfig *")
@@ -606,6 +627,8 @@ class Decoder(_Session):
         config.region = text
         config.log, config.log_opaque = self._log.callback, self._log.handle
         self._device_planes = bool(device_planes)
+        self._codec, self._order = codec, fields or "tff"
+        self._whole = region is None and not (codec == "mjpeg" and (lowres or reduce))  # what fields are woven with
         decoder = ffi.new("CudaencDecoder **")
         self._log.outcome(lib.cudaenc_decoder_open(decoder, config)).check()
         self._handle = decoder[0]
@@ -621,7 +644,7 @@ class Decoder(_Session):
         """What a packet will fill, with this decoder's options."""
         with self._lock:
             self._check_open()
-            outcome, header = self._read_header(self._bytes_of(data))
+            outcome, header, _ = self._read_headers(self._bytes_of(data))
         outcome.check()
         assert header is not None
         return header
@@ -633,11 +656,25 @@ class Decoder(_Session):
         except TypeError:
             raise InvalidError(f"data of type {type(data).__name__} are not allowed: they are bytes") from None
 
-    def _read_header(self, data: bytes) -> tuple[_native.Outcome, Optional[Header]]:
+    def _read_header(self, data: Any) -> tuple[_native.Outcome, Optional[Header]]:
         info = ffi.new("CudaencPictureInfo *", {"struct_size": ffi.sizeof("CudaencPictureInfo")})
-        buffer = ffi.from_buffer(data)
-        code = lib.cudaenc_decoder_read_header(self._handle, ffi.cast("uint8_t *", buffer), len(buffer), info)
+        code = lib.cudaenc_decoder_read_header(self._handle, data, len(data), info)
         return self._log.outcome(code), _planes.header_of(info) if code == lib.CUDAENC_OK else None
+
+    def _read_headers(self, data: bytes) -> tuple[_native.Outcome, Optional[Header], list[Any]]:
+        """The header of a packet's picture, and the buffers of its one or two coded pictures."""
+        whole = ffi.from_buffer("uint8_t[]", data)
+        outcome, header = self._read_header(whole)
+        if header is None or (parts := _fields.split(data, self._codec)) is None:
+            return outcome, header, [whole]
+        buffers = [ffi.from_buffer("uint8_t[]", part) for part in parts]
+        second = self._read_header(buffers[1])[1]
+        if second is None or (second.shapes, second.dtypes, second.depths) != (header.shapes, header.dtypes, header.depths):
+            return outcome, header, [whole]
+        if not self._whole or any(header.shapes[0][0] % rows for rows, _ in header.shapes):
+            raise NotImplementedError("two fields are not decoded with region, nor JPEG's with lowres, nor of odd heights with half the chroma")
+        order = _fields.order(parts[0], self._codec) or self._order
+        return outcome, header._replace(shapes=[(2 * rows, columns) for rows, columns in header.shapes], fields=order), buffers
 
     def _start(self, data: _Data, token: Any, out: Any = None) -> bool:
         self._check_open()
@@ -654,40 +691,67 @@ class Decoder(_Session):
         return True
 
     def _submit(self, data: bytes, token: Any, out: Optional[_planes.Out]) -> _native.Outcome:
-        outcome, header = self._read_header(data)
+        outcome, header, buffers = self._read_headers(data)
         if header is None:
             return outcome
         if out is None and self._device_planes:
             raise InvalidError("out is missing: with device_planes each picture needs it")
+        if self._in_flight and sum(kept.left for _, kept in self._in_flight) + len(buffers) > self._slots:
+            return self._log.outcome(lib.CUDAENC_AGAIN)
         out = out or _planes.new(header)
         _planes.check(out, header, self._device_planes)
-        buffer = ffi.from_buffer(data)
-        coded = ffi.new("CudaencCodedPicture *", {"struct_size": ffi.sizeof("CudaencCodedPicture")})
-        coded.data, coded.size = ffi.cast("uint8_t *", buffer), len(buffer)
-        for i, (plane, shape) in enumerate(zip(out.planes, header.shapes)):
-            coded.planes[i] = ffi.cast("uint8_t *", plane.address)
-            coded.stride[i] = plane.strides[0] if shape[0] > 1 else shape[1] * plane.itemsize
-        coded.cuda_stream = ffi.cast("void *", out.planes[0].stream)
-        code = lib.cudaenc_decoder_submit(self._handle, coded)
-        if code != lib.CUDAENC_OK:
-            return self._log.outcome(code)
         picture = Picture(out.parts, header.color_model, header.full_range, header.orientation, header.icc_profile, False,
-                          header.depths[0], header.shifts[0], header.depths, header.shifts, header.exif, header.sample_aspect)
-        self._in_flight.append((token, (picture, buffer, out, header)))
-        return self._log.outcome(code)
+                          header.depths[0], header.shifts[0], header.depths, header.shifts, header.exif, header.sample_aspect, header.fields)
+        decoding = _Decoding(picture, (buffers, out), header)
+        for number, buffer in enumerate(buffers):
+            if number and self._slots == 1:  # the first field leaves before the second one comes
+                self._take_field(decoding, True)
+            bottom = number != (header.fields == "bff") if header.fields else False
+            outcome = self._log.outcome(lib.cudaenc_decoder_submit(self._handle, self._coded(buffer, out, header, bottom)))
+            if outcome.code == lib.CUDAENC_OK:
+                decoding.left += 1
+            elif not number:
+                return outcome
+            else:
+                decoding.error = outcome.error()
+        self._in_flight.append((token, decoding))
+        return _native.Outcome(lib.CUDAENC_OK, [])
+
+    @staticmethod
+    def _coded(buffer: Any, out: _planes.Out, header: Header, bottom: bool) -> Any:
+        """A picture of all lines, or of every other one."""
+        coded = ffi.new("CudaencCodedPicture *", {"struct_size": ffi.sizeof("CudaencCodedPicture")})
+        coded.data, coded.size = buffer, len(buffer)
+        for i, (plane, shape) in enumerate(zip(out.planes, header.shapes)):
+            stride = plane.strides[0] if shape[0] > 1 else shape[1] * plane.itemsize
+            coded.planes[i] = ffi.cast("uint8_t *", plane.address + bottom * stride)
+            coded.stride[i] = stride * (2 if header.fields else 1)
+        coded.cuda_stream = ffi.cast("void *", out.planes[0].stream)
+        return coded
 
     def receive(self, wait: bool = True) -> Optional[Picture]:
         """The oldest picture. None: none is in flight, or without `wait` it is not done."""
         received = self._receive(wait)
         return received[1] if received else None
 
-    def _take(self, wait: bool) -> tuple[int, Any]:
+    def _take_field(self, decoding: _Decoding, wait: bool) -> int:
         decoded = ffi.new("CudaencDecodedPicture *", {"struct_size": ffi.sizeof("CudaencDecodedPicture")})
-        code = (lib.cudaenc_decoder_wait if wait else lib.cudaenc_decoder_poll)(self._handle, decoded)
-        picture, _, _, header = self._in_flight[0][1]
-        if code == lib.CUDAENC_OK:
-            _planes.extend_signs(picture.planes, header)
-        return code, picture._replace(corrupt=bool(decoded.corrupt))
+        code = int((lib.cudaenc_decoder_wait if wait else lib.cudaenc_decoder_poll)(self._handle, decoded))
+        if code not in (lib.CUDAENC_AGAIN, lib.CUDAENC_EOF):
+            decoding.left -= 1
+            decoding.corrupt |= bool(decoded.corrupt)
+            decoding.code = decoding.code or code
+        return code
+
+    def _take(self, wait: bool) -> tuple[int, Any]:
+        decoding = self._in_flight[0][1]
+        while decoding.left:
+            code = self._take_field(decoding, wait)
+            if code in (lib.CUDAENC_AGAIN, lib.CUDAENC_EOF):
+                return code, None
+        if decoding.code == lib.CUDAENC_OK and decoding.error is None:
+            _planes.extend_signs(decoding.picture.planes, decoding.header)
+        return decoding.code, decoding.error or decoding.picture._replace(corrupt=decoding.corrupt)
 
     def _close(self, handle: Any) -> None:
         lib.cudaenc_decoder_close(handle)

@@ -27,6 +27,7 @@ class Header(NamedTuple):
     icc_profile: Optional[bytes]
     exif: Optional[bytes]
     sample_aspect: tuple[int, int]  # width over height of a sample; (0, 1): not told
+    fields: Optional[str] = None  # "tff" or "bff": two fields are woven to it, the top or the bottom one first
 
 
 def _bytes_of(pointer: Any, size: int) -> Optional[bytes]:

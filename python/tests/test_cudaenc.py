@@ -468,6 +468,46 @@ class Packets(unittest.TestCase):
         with self.assertRaisesRegex(cudaenc.InvalidError, "fields 'top' is not allowed: it is None, tff, bff"):
             cudaenc.encode(picture, "mjpeg", device="cpu", fields="top")
 
+    def test_fields_are_woven(self):
+        frame = picture(64, 48, 3)
+        for order in "tff", "bff":
+            j2k = cudaenc.encode(frame, fields=order, file_format="codestream")
+            decoded = cudaenc.decode(j2k, fields=order)
+            self.assertEqual((decoded.fields, decoded.corrupt, cudaenc.header(j2k).shapes), (order, False, [(64, 48)] * 3))
+            self.assertTrue(numpy.array_equal(numpy.dstack(decoded.planes), frame))
+            self.assertEqual(cudaenc.decode(j2k, reduce=1).planes[0].shape, (32, 24))
+            jpg = cudaenc.encode(frame[..., 0], "mjpeg", quality=95, fields=order)
+            for data in jpg, jpg.replace(b"\xff\xd9\xff\xd8", b"\xff\xd9\0\0\xff\xd8"):
+                decoded = cudaenc.decode(data)
+                self.assertEqual((decoded.fields, decoded.corrupt), (order, False))
+                error = abs(decoded.planes[0].astype(int) - frame[..., 0])
+                self.assertLess(int(error.max()), 60)
+                self.assertLess(float(error.mean()), 6)
+        # Many in flight, frames of a picture between them, planes of the caller.
+        frames = [picture(64, 48, 3) for _ in range(9)]
+        packets = [cudaenc.encode(one, fields=("tff", None)[number % 3 == 1], file_format="codestream") for number, one in enumerate(frames)]
+        for in_flight in 1, 2, 3, 8:
+            out = numpy.zeros((9, 3, 64, 48), numpy.uint8)
+            for number, decoded in enumerate(cudaenc.decode_batch(packets, in_flight=in_flight, out=out)):
+                self.assertEqual(decoded.fields, ("tff", None)[number % 3 == 1])
+            self.assertTrue(numpy.array_equal(out.transpose(0, 2, 3, 1), frames))
+
+    def test_fields_that_are_none(self):
+        frame = picture(64, 48)
+        jpg = cudaenc.encode(frame, "mjpeg")
+        self.assertIsNone(cudaenc.decode(jpg + jpg).fields)  # such as two views of a camera
+        j2k = cudaenc.encode(frame, file_format="codestream")
+        self.assertIsNone(cudaenc.decode(j2k + cudaenc.encode(picture(32, 48), file_format="codestream")).fields)
+        fields = cudaenc.encode(frame, fields="tff", file_format="codestream")
+        for data, options in (fields, {"region": (0, 0, 8, 8)}), (cudaenc.encode(frame, "mjpeg", fields="tff"), {"lowres": 1}):
+            with self.assertRaisesRegex(NotImplementedError, "two fields are not decoded with region"):
+                cudaenc.decode(data, **options)
+        broken = bytearray(fields)  # a second field without its data
+        del broken[-40:]
+        self.assertTrue(cudaenc.decode(bytes(broken)).corrupt)
+        with self.assertRaisesRegex(cudaenc.InvalidError, "fields 'tff' is not allowed with mjpeg: it is None"):
+            cudaenc.decode(jpg, fields="tff")
+
     def test_they_tell(self):
         frame = [picture(46, 68), picture(23, 34), picture(23, 34)]
         with cudaenc.Encoder(frame, "h264", format="yuv420p", gop_size=4, crf=30) as encoder:
