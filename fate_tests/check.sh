@@ -159,6 +159,7 @@ beside interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu
 beside interop-h264-limits python3 fate_tests/interop/h264_limits.py "$FATE"
 beside interop-h264-refresh python3 fate_tests/interop/h264_refresh.py "$FATE"
 beside interop-h264 fate_tests/interop/h264.sh "$FATE" ${MEDIA:+"$MEDIA"}
+beside interop-chromium fate_tests/interop/chromium.py "$FATE/ffmpeg"
 beside interop-x264 fate_tests/interop/x264.sh ${MEDIA:+"$MEDIA"}
 beside interop-mjpeg fate_tests/interop/mjpeg.sh "$FATE" ${MEDIA:+"$MEDIA"}
 beside interop-jpeg-decode fate_tests/interop/jpeg_decode.sh "$FATE" ${MEDIA:+"$MEDIA"}
