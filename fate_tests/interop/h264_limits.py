@@ -77,6 +77,11 @@ def long_streams():
         stream = check(f'{control} -g 400 -intra_refresh 9', loops=3)
         points = [unit.recovery for unit in stream.units if unit.recovery is not None]
         expect(len(points) >= 90 and set(points) == {8}, f'{control}: recovery points {points}')
+    for number, control in enumerate(controls):
+        order = ('tff', 'bff')[number % 2]
+        units = check(f'{control} -vf setfield={order} -level 3', loops=3).units
+        expect([unit.is_idr for unit in units] == [True, False] * 1000 and units[0].bottoms[0] == (order == 'bff'),
+               f'{control}, {order}: {len(units)} fields, {units[0].types}, {units[1].types}')
     for idc, (profile, pixels) in PROFILES.items():
         stream = check(f'-profile {profile} -b:v 900k -bufsize 300k -nal-hrd cbr', pixels=pixels, loops=3)
         expect(stream.sps.profile == idc and len(stream.units) == 1000, f'{profile}: {stream.sps.profile}')
@@ -98,6 +103,8 @@ def edges_of_levels():
     for size, rate in ('176x144', '15'), ('176x144', '172'), ('352x288', '200'), ('720x576', '25'), ('1280x720', '60'), ('1920x1088', '30'):
         for options in '-qp 30', '-qp 30 -profile high10':
             check(options, size=size, part=1, rate=rate)
+    for size, rate in ('352x288', '50'), ('720x576', '25'), ('1920x1088', '30'):
+        check('-qp 30 -vf setfield=tff', size=size, part=1, rate=rate)
     check('-avcintra-class 100 -avcintra-flavor sony', size='1280x720', part=1, rate='50', pixels='yuv422p10')
     for size in '16x1600', '1600x16':  # slices of narrow pictures
         for profile, slices in (('baseline', 100), ('high', 1), ('high', 11), ('high', 100)):
@@ -137,12 +144,15 @@ def broken_rules():
     predicted = encode('-b:v 400k -bufsize 200k -nal-hrd cbr -g 250 -sc_threshold 0', loops=3)
     refreshed = encode('-b:v 400k -bufsize 200k -nal-hrd cbr -g 600 -sc_threshold 0 -intra_refresh 20', loops=3)
     average = encode('-b:v 400k -level 2', loops=3)
+    fields = encode('-b:v 400k -bufsize 200k -nal-hrd cbr -vf setfield=tff', loops=3)
     wide = encode('-qp 30', size='1280x720', part=1, rate='60')
     narrow = encode('-qp 40 -level 3', size='16x1600', part=1)
     for stream, rule, fault in (
             (vbr, 'C.3: picture', grow(300000)), (cbr, 'C.3: picture', grow(300000)), (cbr, 'C.3: initial', without_filler),
             (cbr, 'C.3: the buffer', without_filler), (cbr, 'C.3: initial', set_unit(delay=30000)), (vbr, 'D.2.1', set_unit(delay=45001)),
             (vbr, 'D.2.1: the sum', set_unit(offset=1)), (vbr, 'E.2.1', set_unit(removal=3)), (vbr, 'D.2.1: a picture', set_unit(delay=None)),
+            (fields, 'C.3: picture', grow(300000)), (fields, 'table A-4', set_sps(level=42)), (fields, '7.4.1.2.4', set_unit(bottoms=[1])),
+            (fields, 'A.3.1 e)', set_sps(height=60)), (fields, 'E.2.1', set_unit(removal=3)), (fields, '7.4.3: picture', set_unit(frame_nums=[1])),
             (average, 'A.3.1 i)', grow(2600000)), (average, 'A.3.1 j)', grow(3100000)), (average, 'A.3.1 c)', grow(1500000)),
             (vbr, 'A.3.1 j)', set_sps(level=10)), (wide, 'A.3.1 a)', set_sps(level=10)), (wide, 'A.3.1 e)', set_sps(level=10)),
             (wide, 'A.3.1 h)', set_sps(ref_frames=10)),

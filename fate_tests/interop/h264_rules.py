@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""H.264's Annexes A and C of streams of IDR pictures, and of P pictures between them, as the byte stream tells: parameter sets, HRD parameters, SEI messages,
-slice headers and sizes. Written from the standard, not from the library. Times are in seconds, as fractions."""
+"""H.264's Annexes A and C of streams of IDR pictures, of P pictures between them, and of pairs of intra fields, as the byte stream tells:
+parameter sets, HRD parameters, SEI messages, slice headers and sizes. Written from the standard, not from the library. Times are in
+seconds, as fractions."""
 import re
 from fractions import Fraction
 from math import ceil, floor
@@ -43,7 +44,7 @@ class Bits:
 
 
 class Sps:
-    """7.3.2.1.1, with VUI (E.1.1). hrd: BitRate, CpbSize, cbr_flag, lengths of three delays, or None."""
+    """7.3.2.1.1, with VUI (E.1.1). height: of a picture, a field where there are fields; period: of a picture; hrd: BitRate, CpbSize, cbr_flag, lengths of three delays, or None."""
 
     def __init__(self, rbsp):
         bits = Bits(rbsp)
@@ -60,7 +61,8 @@ class Sps:
         if self.poc_type == 0:
             bits.ue()
         self.ref_frames, _, self.width, self.height = bits.ue(), bits.u(1), bits.ue() + 1, bits.ue() + 1
-        assert bits.u(1), 'frame_mbs_only_flag'
+        self.fields = not bits.u(1)
+        assert not self.fields or not bits.u(1), 'mb_adaptive_frame_field_flag'
         self.direct_8x8_inference = bits.u(1)
         if bits.u(1):
             [bits.ue() for _ in range(4)]
@@ -90,7 +92,8 @@ class Sps:
             bits.ue(), bits.ue()
         if bits.u(1):
             tick, scale = bits.u(32), bits.u(32)
-            self.period, self.fixed_frame_rate = Fraction(2 * tick, scale), bits.u(1)
+            self.tick = Fraction(tick, scale)
+            self.period, self.fixed_frame_rate = self.tick * (1 if self.fields else 2), bits.u(1)
         if bits.u(1):
             assert bits.ue() == 0, 'cpb_cnt_minus1'
             rate_scale, size_scale = bits.u(4), bits.u(4)
@@ -107,11 +110,11 @@ class Sps:
 
 class AccessUnit:
     """Bits by NAL HRD (Type II: with start codes and zeros) and by VCL HRD (slices and filler data, Type I); bytes of NAL units; macroblocks
-    at which slices begin; idr_pic_id of IDR pictures, frame_num of others; initial_cpb_removal_delay, its offset and cpb_removal_delay,
+    at which slices begin; idr_pic_id of IDR pictures, frame_num and bottom_field_flag of all; initial_cpb_removal_delay, its offset and cpb_removal_delay,
     or None; recovery_frame_cnt, or None."""
 
     def __init__(self):
-        self.types, self.first, self.idr_pic_ids, self.frame_nums = [], [], [], []
+        self.types, self.first, self.idr_pic_ids, self.frame_nums, self.bottoms = [], [], [], [], []
         self.nal_bits = self.vcl_bits = self.nal_bytes = self.filler_bits = 0
         self.delay = self.offset = self.removal = self.recovery = None
 
@@ -151,6 +154,9 @@ class Stream:
                 bits = Bits(rbsp)
                 unit.first.append(bits.ue())
                 bits.ue(), bits.ue(), unit.frame_nums.append(bits.u(self.sps.frame_num_bits))
+                if self.sps.fields:
+                    assert bits.u(1), 'field_pic_flag'
+                    unit.bottoms.append(bits.u(1))
                 if kind == SLICE:
                     unit.idr_pic_ids.append(bits.ue())
         assert len(parameter_sets) == 1, 'sequence parameter sets differ'
@@ -186,7 +192,10 @@ def order_faults(stream):
         if unit.is_idr and (len(set(unit.idr_pic_ids)) != 1 or unit.idr_pic_ids[0] == last):
             yield f'7.4.3: picture {n} has idr_pic_id {unit.idr_pic_ids}, the one before {last}'
         last = unit.idr_pic_ids[0] if unit.is_idr else last
-        wanted = 0 if unit.is_idr else (number + 1) % (1 << stream.sps.frame_num_bits)
+        second = stream.sps.fields and n % 2
+        if stream.sps.fields and set(unit.bottoms) != {stream.units[0].bottoms[0] ^ n % 2}:
+            yield f'7.4.1.2.4: picture {n} has bottom_field_flag {unit.bottoms}'
+        wanted = number if second else 0 if unit.is_idr else (number + 1) % (1 << stream.sps.frame_num_bits)
         if set(unit.frame_nums) != {wanted}:
             yield f'7.4.3: picture {n} has frame_num {unit.frame_nums}, not {wanted}'
         number = wanted
@@ -198,13 +207,17 @@ def picture_faults(stream):
     """A.3.1 a), c) to h), A.3.3 a), b), c), i) to k): what a level says of pictures, but for their bits."""
     sps = stream.sps
     mbps, size, dpb, _, _, min_cr, slice_rate = LEVELS[sps.level]
-    macroblocks, least = sps.width * sps.height, Fraction(1, 300 if sps.level >= 60 else 172)
-    if macroblocks > size or max(sps.width, sps.height) ** 2 > 8 * size:
-        yield f'A.3.1 e) to g): {sps.width} x {sps.height} macroblocks in level {sps.level}'
+    macroblocks, least = sps.width * sps.height, Fraction(1, (300 if sps.level >= 60 else 172) * (2 if sps.fields else 1))
+    frame_height = sps.height * (2 if sps.fields else 1)
+    frame = sps.width * frame_height
+    if frame > size or max(sps.width, frame_height) ** 2 > 8 * size:
+        yield f'A.3.1 e) to g): {sps.width} x {frame_height} macroblocks in level {sps.level}'
+    if sps.fields and not 21 <= sps.level <= 41:
+        yield f'table A-4: fields in level {sps.level}'
     if sps.period and sps.period < max(Fraction(macroblocks, mbps), least):
         yield f'A.3.1 a): {macroblocks} macroblocks in {sps.period} s, level {sps.level}'
     intra = sps.constraints & 0x10 and sps.profile in (44, 100, 110, 122, 244)
-    buffers = min(dpb // macroblocks, 16)
+    buffers = min(dpb // frame, 16)
     if not sps.ref_frames <= (sps.frame_buffers if sps.frame_buffers is not None else 0 if intra else buffers) <= buffers:
         yield f'A.3.1 h): max_dec_frame_buffering {sps.frame_buffers}'
     if not sps.direct_8x8_inference:
@@ -264,7 +277,7 @@ def hrd_faults(stream):
     for n, unit in enumerate(units):
         if unit.begins_period and not 0 < unit.delay <= Fraction(90000 * size, rate):
             yield f'D.2.1: initial_cpb_removal_delay {unit.delay} of picture {n}'
-        removals.append(start + unit.removal * period / 2 if n else Fraction(unit.delay, 90000))  # (C-9), (C-7)
+        removals.append(start + unit.removal * stream.sps.tick if n else Fraction(unit.delay, 90000))  # (C-9), (C-7)
         start = removals[n] if unit.begins_period else start
         if n and stream.sps.fixed_frame_rate and removals[-1] - removals[-2] != period:
             yield f'E.2.1: picture {n} comes after {removals[-1] - removals[-2]} s'
