@@ -711,9 +711,9 @@ int cudaenc_decoder_stage_times(const CudaencDecoder *decoder, CudaencStageTime 
 
 typedef struct CudaencJ2kRecode {
     size_t struct_size CUDAENC_SIZE_OF(CudaencJ2kRecode);
-    const uint8_t *data; /**< a codestream, or a JP2 or JPH file */
+    const uint8_t *data; /**< a codestream, a JP2 or JPH file, or two fields */
     size_t size;         /**< bytes */
-    int htj2k;           /**< 1: to HTJ2K; 0: to Part 1, without style of code-blocks */
+    int htj2k;           /**< 1: to HTJ2K; 0: to Part 1, without style of code-blocks but vertically causal contexts */
     int threads;         /**< of the CPU; 0: one per core; 0..1024 */
     uint8_t *bytes;      /**< gets the packet */
     size_t capacity;     /**< bytes that there is room for; twice the size is nearly always enough */
@@ -722,8 +722,8 @@ typedef struct CudaencJ2kRecode {
 } CudaencJ2kRecode;
 
 /** Codes the code-blocks of a picture anew, from Part 1 to HTJ2K or back: no wavelet and no samples. Coefficients stay
- * as they are, and so do headers and boxes, but for what tells of the coder. Of 9/7, code-blocks that end within a
- * bit-plane are off by half a quantiser step. With several layers a code-block is in the last one that had bytes of it.
+ * as they are, also where a code-block ends within a bit-plane, and so do headers and boxes, but for what tells of the
+ * coder. With several layers a code-block is in the last one that had bytes of it. A packet may hold two fields.
  * Any thread, on the CPU. No pointer may be NULL, nor data, nor bytes.
  *  @return CUDAENC_OK and *bytes, the packet's size; CUDAENC_ERR_INVALID where the capacity is too small, then with
  * *bytes that it takes, or where the data are damaged; CUDAENC_ERR_UNSUPPORTED for more than 256 components or 100

@@ -155,6 +155,7 @@ beside interop-levels python3 fate_tests/interop/levels.py "$FATE"
 beside interop-metadata python3 fate_tests/interop/metadata.py "$FATE"
 beside interop-interlaced fate_tests/interop/interlaced.py "$FATE"
 beside interop-mxf fate_tests/interop/mxf.py "$FATE"
+beside interop-recode fate_tests/interop/recode.py "$FATE"
 beside interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu
 beside interop-h264-limits python3 fate_tests/interop/h264_limits.py "$FATE"
 beside interop-h264-refresh python3 fate_tests/interop/h264_refresh.py "$FATE"

@@ -26,7 +26,7 @@ RULES = {
     "common/j2k/rate/research": ["common/j2k/rate"],
     "common/j2k/j2k_cpu.cpp": ["common/j2k/rate/research"],
     "common/j2k/picture_decoder_cpu.cpp": ["common/j2k", "common/j2k/t2"],
-    "common/j2k/recode.cpp": ["common/j2k", "common/j2k/t2"],
+    "common/j2k/recode.cpp": ["common/j2k", "common/j2k/rate", "common/j2k/t2"],
     "common/mjpeg": ["common"],
     "common/h264/qp.h": [],
     "common/h264/syntax": ["common", "common/h264/qp.h"],

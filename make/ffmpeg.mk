@@ -37,13 +37,13 @@ fate_filters  := alphaextract alphamerge blend color colorspectrum concat copy c
                  null nullsrc pad psnr rgbtestsrc scale select separatefields setfield setparams setpts setrange setsar settb smptehdbars split ssim testsrc \
                  testsrc2 tile trim vstack weave yuvtestsrc zoompan
 fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enable-protocol=file,pipe,md5 --enable-indev=lavfi \
-    --enable-parser=jpeg2000,mjpeg,png,h264 --enable-bsf=null,setts,trace_headers,h264_mp4toannexb,h264_metadata,extract_extradata \
+    --enable-parser=jpeg2000,mjpeg,png,h264 --enable-bsf=null,setts,trace_headers,h264_mp4toannexb,h264_metadata,extract_extradata,j2k_recode \
     $(foreach kind,decoder encoder demuxer muxer filter,$(foreach name,$(fate_$(kind)s),--enable-$(kind)=$(name)))
 
 # The smallest that the same streams come out of, which is compared between FFmpeg's branches, and that has all files with hooks.
 minimal_options := $(filter-out --pkg-config-flags=--static,$(ffmpeg_common)) --disable-everything --disable-network --enable-protocol=file,pipe --enable-filter=setparams,scale \
     --enable-decoder=rawvideo,mjpeg_cuda,jpeg2000 --enable-demuxer=rawvideo,image_jpeg_pipe,mov --enable-parser=mjpeg \
-    --enable-encoder=rawvideo,j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-muxer=rawvideo,framemd5,image2pipe,framecrc,image2,mxf
+    --enable-encoder=rawvideo,j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-muxer=rawvideo,framemd5,image2pipe,framecrc,image2,mxf --enable-bsf=j2k_recode
 
 # What the demo needs, and to read most files that a user may give it.
 demo_decoders := av1 dnxhd ffv1 h264 hevc huffyuv jpeg2000 mjpeg mpeg1video mpeg2video mpeg4 png ppm prores rawvideo tiff v210 vp8 vp9 \

@@ -49,6 +49,7 @@ BUILD = [
         'h264_cavlc_cuda_encoder_deps="libcudaenc"',
         'j2k_cuda_decoder_deps="libcudaenc"',
         'j2k_cuda_encoder_deps="libcudaenc"',
+        'j2k_recode_bsf_deps="libcudaenc"',
         'mjpeg_cuda_decoder_deps="libcudaenc"',
         'mjpeg_cuda_encoder_deps="libcudaenc"')),
     Hook('configure', r'enabled libdav1d +&&', lines(
@@ -57,6 +58,7 @@ BUILD = [
         'OBJS-$(CONFIG_H264_CAVLC_CUDA_ENCODER)    += h264enc_cavlc_cuda.o cudaenc_glue.o',
         'OBJS-$(CONFIG_J2K_CUDA_DECODER)           += j2kdec_cuda.o cudadec_glue.o cudaenc_glue.o',
         'OBJS-$(CONFIG_J2K_CUDA_ENCODER)           += j2kenc_cuda.o cudaenc_glue.o',
+        'OBJS-$(CONFIG_J2K_RECODE_BSF)             += j2k_recode_bsf.o cudaenc_glue.o',
         'OBJS-$(CONFIG_MJPEG_CUDA_DECODER)         += mjpegdec_cuda.o cudadec_glue.o cudaenc_glue.o',
         'OBJS-$(CONFIG_MJPEG_CUDA_ENCODER)         += mjpegenc_cuda.o cudaenc_glue.o')),
     Hook('libavcodec/Makefile', r'SKIPHEADERS-\$\(CONFIG_LIBJXL\)', lines(
@@ -70,8 +72,11 @@ BUILD = [
     Hook('libavcodec/allcodecs.c', r'extern const FFCodec ff_mjpeg_cuvid_decoder;', lines(
         'extern const FFCodec ff_mjpeg_cuda_encoder;',
         'extern const FFCodec ff_mjpeg_cuda_decoder;')),
+    Hook('libavcodec/bitstream_filters.c', r'extern const FFBitStreamFilter ff_mjpeg2jpeg_bsf;', lines(
+        'extern const FFBitStreamFilter ff_j2k_recode_bsf;')),
 ]
 DOC = [
+    Hook('doc/bitstream_filters.texi', r'@section mjpeg2jpeg', read(f'{ROOT}/patches/doc/bitstream_filters.texi') + '\n'),
     Hook('doc/decoders.texi', r'@section QSV Decoders', read(f'{ROOT}/patches/doc/decoders.texi') + '\n'),
     Hook('doc/encoders.texi', r'@section jpeg2000', read(f'{ROOT}/patches/doc/encoders.texi') + '\n'),
 ]

@@ -25,8 +25,10 @@ AUTHOR = 'cudaenc <cudaenc@example.org>'
 DATE = '2026-11-24T00:00:00Z'
 CODECS = ('avcodec: add CUDA codecs that use libcudaenc',
           'Encoders of JPEG 2000 (j2k_cuda), Motion JPEG (mjpeg_cuda) and all-intra H.264\n'
-          'with CAVLC (h264_cavlc_cuda), and a decoder of JPEG (mjpeg_cuda). They take and\n'
-          'make CUDA frames and software frames, and run on the CPU where there is no GPU.')
+          'with CAVLC (h264_cavlc_cuda), and decoders of JPEG (mjpeg_cuda) and JPEG 2000\n'
+          '(j2k_cuda). They take and make CUDA frames and software frames, and run on the\n'
+          'CPU where there is no GPU. A bitstream filter (j2k_recode) makes HTJ2K of JPEG\n'
+          '2000 Part 1, and Part 1 of HTJ2K.')
 TESTS = ('fate: add tests of the CUDA codecs',
          'The references hold for the GPU and for the CPU.')
 EXTRAS = ('avcodec, avformat, avutil: JPEG 2000 in MXF, clips of HTJ2K',
@@ -35,7 +37,7 @@ EXTRAS = ('avcodec, avformat, avutil: JPEG 2000 in MXF, clips of HTJ2K',
           'whose name and contents disagree are warned of. .jph and .jhc are names of\n'
           'JPEG 2000. An option without such a value says which it has. The decoder\n'
           'reads all frames of HTJ2K clips. Optional: the codecs need none of it.')
-NEWS = '- JPEG 2000, Motion JPEG and H.264 encoders and a JPEG decoder on CUDA, via libcudaenc\n'
+NEWS = '- JPEG 2000, Motion JPEG and H.264 encoders, JPEG 2000 and JPEG decoders on CUDA, via libcudaenc\n'
 
 
 class Codec(NamedTuple):
@@ -67,6 +69,10 @@ UPSTREAM = [
     Codec('j2k_cuda_decoder', 'avcodec: add JPEG 2000 decoder via libcudaenc',
           'It decodes Part 1 and Part 15 (HTJ2K) of ISO/IEC 15444.',
           'JPEG 2000 decoder via libcudaenc (j2k_cuda)', ('j2kdec_cuda.c',), r'JPEG 2000 decoding, .*'),
+    Codec('j2k_recode_bsf', 'avcodec: add bitstream filter that recodes JPEG 2000',
+          'It makes HTJ2K of Part 1, and Part 1 of HTJ2K, by coefficients: no wavelet and\n'
+          'no samples.',
+          'bitstream filter that recodes JPEG 2000 to HTJ2K via libcudaenc (j2k_recode)', ('j2k_recode_bsf.c',), r'(?!)'),
 ]
 
 
@@ -108,13 +114,13 @@ def upstream(tree, before):
         there = UPSTREAM[:number]
 
         def is_there(line):
-            named = re.search(r'(h264_cavlc|j2k|mjpeg)_cuda_(?:en|de)coder', line, re.IGNORECASE)
+            named = re.search(r'(h264_cavlc|j2k|mjpeg)_cuda_(?:en|de)coder|j2k_recode_bsf', line, re.IGNORECASE)
             return not named or named[0].lower() in {c.name for c in there}
 
         def part(hook):
             text = hook.text
             if hook in hooks.DOC:
-                kind = hook.file.removeprefix('doc/').removesuffix('s.texi')
+                kind = hook.file.removeprefix('doc/').removesuffix('s.texi').replace('bitstream_filter', 'bsf')
                 sections = re.split(r'(?=^@section )', text, flags=re.MULTILINE)
                 text = ''.join(s for s in sections if f'{s.split(chr(10))[0].removeprefix("@section ")}_{kind}' in
                                {c.name for c in there})

@@ -13,8 +13,11 @@
 #include "codestream/read_headers.h"
 #include "decoder_params.h"
 #include "jp2_reader.h"
+#include "rate/truncate.h"
 #include "t1/block_decoder.h"
 #include "t1/ht_cpu.h"
+#include "t1/ht_decoder.h"
+#include "t1/ht_refinement_cpu.h"
 #include "t1/t1_cpu.h"
 #include "t2/packet_reader.h"
 #include "t2/tier2_cpu.h"
@@ -63,12 +66,14 @@ uint32_t capabilities_of(const Description &d) {
     return capabilities | static_cast<uint32_t>(bound <= 8 ? 0 : bound < 28 ? bound - 8 : 13 + (bound >> 2));
 }
 
-// The same codestream with blocks of another coder. SOP and EPH are those of the main header in all tiles.
+// The same codestream with blocks of another coder. Which samples a pass reaches follows from the style of vertically
+// causal contexts, so that stays. SOP and EPH are those of the main header in all tiles.
 Description with_coder(const Description &d, bool to_ht) {
     Description o = d;
+    const auto style_of = [&](uint32_t style) { return (to_ht ? kHt : 0) | (style & kVerticallyCausal); };
     const auto change = [&](TileCoding &coding) {
-        coding.style = to_ht ? kHt : 0;
-        for (auto &[c, component] : coding.coc) component.style = coding.style;
+        coding.style = style_of(coding.style);
+        for (auto &[c, component] : coding.coc) component.style = style_of(component.style);
         coding.sop = d.sop, coding.eph = d.eph;
     };
     change(o);
@@ -80,19 +85,23 @@ Description with_coder(const Description &d, bool to_ht) {
     return o;
 }
 
-EncoderGeometry geometry_of(const Description &o, const Geometry &g) {
-    EncoderGeometry e{g, {.style = o.style}, std::vector<BandCoding>(g.precinct_bands.size()), 0};
+// As tier-2 has it: records of the HT coder are a cleanup pass and those that refine it.
+constexpr uint32_t kHtRecords = kHt | kRefinedCleanUp;
+constexpr int kHtRecordPasses = 3;
+
+EncoderGeometry geometry_of(bool to_ht, const Geometry &g) {
+    EncoderGeometry e{g, {.style = to_ht ? kHtRecords : 0}, std::vector<BandCoding>(g.precinct_bands.size()), 0};
     for (const CodeBlock &b : g.blocks)
-        e.max_passes = std::max(e.max_passes, block_coder_traits(o.style).most_passes(b.planes, false));
+        e.max_passes = std::max(e.max_passes, to_ht ? kHtRecordPasses : coding_passes(b.planes));
     return e;
 }
 
-// Bit-planes that none of a block's coefficients tells; -1: of some it is one more.
-int unknown_planes(const BlockPieces &pieces, int planes, bool is_ht) {
-    if (is_ht)  // a clean-up pass behind placeholders, three for a bit-plane, then up to two refinements
-        return pieces.passes % 3 == 1 ? planes - 1 - pieces.passes / 3 : -1;
-    return pass_kind(pieces.passes - 1) == kCleanUp ? planes - 1 - (pieces.passes + 1) / 3 : -1;
-}
+// Which bit-planes a block tells.
+struct BlockEnd {
+    int plane = 0;  // the lowest of which it tells anything
+    int refinements =
+        0;  // passes of that plane behind a block that ends within it: propagation, refinement; 0: it has all
+};
 
 class Recoder {
   public:
@@ -102,7 +111,7 @@ class Recoder {
         const DecoderOptions all{.max_pixels = std::numeric_limits<int64_t>::max()};
         const Geometry g = make_decoder_geometry(d_, codestream.size(), all);
         o_ = with_coder(d_, to_ht);
-        g_ = geometry_of(o_, g);
+        g_ = geometry_of(to_ht, g);
         coded_.resize(g.blocks.size()), offsets_.resize(g.blocks.size()), layers_.resize(g.blocks.size());
         batches_.resize((g.blocks.size() + kBatch - 1) / kBatch);
         pass_bytes_.resize(g.blocks.size() * static_cast<size_t>(g_.max_passes));
@@ -122,13 +131,9 @@ class Recoder {
         pool_.for_each(batches_.size(), [&](size_t batch) { recode_batch(batch); });
         if (damaged_) throw Error(CUDAENC_ERR_INVALID, damage_of_blocks(damaged_));
         Recoded recoded{write(), {}};
-        if (inexact_)
-            recoded.note = format_string(
-                "%zu code-blocks end within a bit-plane: their coefficients are off by half a quantiser step",
-                inexact_.load());
         if (layers() > 1)
-            recoded.note += format_string("%sof %zu layers a code-block has its bytes in the last one that had any",
-                                          recoded.note.empty() ? "" : "; ", layers());
+            recoded.note =
+                format_string("of %zu layers a code-block has its bytes in the last one that had any", layers());
         return recoded;
     }
 
@@ -164,44 +169,121 @@ class Recoder {
             samples += size_t{b.width} * b.height;
         }
         std::vector<uint32_t> coefficients(samples);
-        std::vector<int> unknown(count);
+        BlockEnd ends[kBatch];
         for (size_t i = 0; i < count; i++) {
-            unknown[i] = decode(first + i, coefficients.data() + blocks[i].coefficients, scratch);
-            blocks[i].planes = static_cast<uint8_t>(blocks[i].planes - unknown[i]);
+            ends[i] = decode(first + i, coefficients.data() + blocks[i].coefficients, scratch);
+            blocks[i].planes = static_cast<uint8_t>(blocks[i].planes - ends[i].plane);
         }
-        if (o_.style == kHt)
-            code_ht_blocks(blocks, coefficients.data(), batches_[batch], &offsets_[first], &coded_[first]);
-        else
-            code_blocks(blocks, coefficients.data(), g_.coding, g_.max_passes,
-                        {.bytes = &pass_bytes_[first * static_cast<size_t>(g_.max_passes)]}, batches_[batch],
-                        &offsets_[first], &coded_[first]);
+        std::vector<uint8_t> &bytes = batches_[batch];
+        if (o_.style & kHt) {
+            code_ht(blocks, coefficients.data(), ends, first, bytes);
+        } else {
+            std::vector<uint8_t> some;  // those of one style
+            for (size_t i = 0, end = 0; i < count; i = end) {
+                const uint32_t style = style_of(o_, first + i);
+                while (end < count && style_of(o_, first + end) == style) end++;
+                code_mq(std::span(blocks).subspan(i, end - i), coefficients.data(), style, ends + i, first + i, some);
+                for (size_t b = first + i; b < first + end; b++) offsets_[b] += static_cast<uint32_t>(bytes.size());
+                bytes.insert(bytes.end(), some.begin(), some.end());
+            }
+        }
         for (size_t i = 0; i < count; i++)
             if (coded_[first + i].passes)
-                coded_[first + i].planes = static_cast<uint8_t>(coded_[first + i].planes + unknown[i]);
+                coded_[first + i].planes = static_cast<uint8_t>(coded_[first + i].planes + ends[i].plane);
     }
 
-    // Signs and magnitudes of a block, without the bit-planes that it does not tell. Returns how many these are.
-    int decode(size_t block, uint32_t *to, Scratch &scratch) {
+    // The style of a block in a description.
+    uint32_t style_of(const Description &d, size_t block) const {
+        const uint32_t component = g_.precinct_bands[g_.blocks[block].precinct_band].component;
+        return d.of_tile(tiles_[tile_of_[block]].tile).of_component(component).style;
+    }
+
+    // Cleanup passes, and behind them those of a bit-plane that is not whole. Planes of records count from the lowest
+    // of ends.
+    void code_ht(std::span<const CodeBlock> blocks, const uint32_t *coefficients, const BlockEnd *ends, size_t first,
+                 std::vector<uint8_t> &bytes) {
+        std::vector<uint32_t> whole;  // coefficients without the lowest bit-plane, where that is not whole
+        std::vector<uint8_t> codeword, refinement;
+        for (size_t i = 0; i < blocks.size(); i++) {
+            const CodeBlock &b = blocks[i];
+            const int refinements = ends[i].refinements;
+            const uint32_t *const own = coefficients + b.coefficients;
+            whole.assign(own, own + size_t{b.width} * b.height);
+            if (refinements)
+                for (uint32_t &c : whole) c = magnitude(c) > 1 ? (c & kSignBit) | magnitude(c) >> 1 : 0;
+            CodeBlock of_cleanup = b;
+            of_cleanup.coefficients = 0;
+            CodedBlock &made = coded_[first + i];
+            uint32_t offset = 0;
+            code_ht_blocks({&of_cleanup, 1}, whole.data(), codeword, &offset, &made);
+            offsets_[first + i] = static_cast<uint32_t>(bytes.size());
+            bytes.insert(bytes.end(), codeword.begin(), codeword.end());
+            uint32_t *const pass_bytes = &pass_bytes_[(first + i) * static_cast<size_t>(g_.max_passes)];
+            std::fill_n(pass_bytes, kHtRecordPasses, made.bytes);
+            if (!made.passes || !refinements) continue;
+            refinement.clear();
+            made.planes++;
+            const bool causal = style_of(o_, first + i) & kVerticallyCausal;
+            code_ht_refinement(coefficients, b, refinements, causal, refinement);
+            const auto is_zero = [](uint8_t byte) { return byte == 0; };
+            if (refinements == 1 && std::ranges::all_of(refinement, is_zero)) continue;  // it finds none
+            made.passes = static_cast<uint8_t>(1 + refinements);
+            made.bytes += static_cast<uint32_t>(refinement.size());
+            pass_bytes[1] = pass_bytes[2] = made.bytes;
+            bytes.insert(bytes.end(), refinement.begin(), refinement.end());
+        }
+    }
+
+    // Codes all passes, and truncates blocks that end within a bit-plane.
+    void code_mq(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, const BlockEnd *ends,
+                 size_t first, std::vector<uint8_t> &bytes) {
+        const size_t max_passes = static_cast<size_t>(g_.max_passes);
+        uint32_t *const pass_bytes = &pass_bytes_[first * max_passes];
+        std::vector<uint32_t> terminations(blocks.size() * max_passes);
+        code_blocks(blocks, coefficients, {.style = style, .truncatable = true}, g_.max_passes,
+                    {.bytes = pass_bytes, .terminations = terminations.data()}, bytes, &offsets_[first],
+                    &coded_[first]);
+        for (size_t i = 0; i < blocks.size(); i++) {
+            CodedBlock &made = coded_[first + i];
+            if (!made.passes || !ends[i].refinements) continue;
+            made.passes = static_cast<uint8_t>(made.passes - (3 - ends[i].refinements));
+            const size_t last = i * max_passes + made.passes - 1;
+            made.bytes = pass_bytes[last];
+            swap_termination(style, made.passes, pass_bytes + i * max_passes, terminations[last],
+                             [&](uint32_t, uint32_t at) -> uint8_t & { return bytes[offsets_[first + i] + at]; });
+        }
+    }
+
+    // Signs and magnitudes of a block, without the bit-planes that it does not tell.
+    BlockEnd decode(size_t block, uint32_t *to, Scratch &scratch) {
         const CodeBlock &b = g_.blocks[block];
         const size_t count = size_t{b.width} * b.height;
         const TilePackets &packets = tiles_[tile_of_[block]];
         const BlockPieces &pieces = packets.blocks[block - packets.first_block];
         if (!pieces.passes) {
             std::fill_n(to, count, 0);
-            return 0;
+            return {};
         }
-        const uint32_t style =
-            d_.of_tile(packets.tile).of_component(g_.precinct_bands[b.precinct_band].component).style;
+        const uint32_t style = style_of(d_, block);
         const BlockToDecode coded =
             packets.gather(block - packets.first_block, b, style, codestream_, scratch.segments, scratch.bytes);
         const bool is_ht = is_ht_block(pieces, style);
         if (!(is_ht ? decode_ht_block(coded, {to, b.width}) : decode_mq_block(coded, {to, b.width}))) damaged_++;
-        const int planes = unknown_planes(pieces, coded.planes, is_ht), unknown = std::max(planes, 0);
-        if (planes < 0 && !b.reversible) inexact_++;
-        for (size_t i = 0; i < count; i++) to[i] = (to[i] & kSignBit) | magnitude(to[i]) >> (1 + unknown);
+        BlockEnd end;
+        if (is_ht) {
+            const HtSet set =
+                last_set(scratch.segments.data(), static_cast<int>(scratch.segments.size()), coded.planes);
+            if (set.cleanup >= 0)
+                end = {set.plane - (set.refinement_passes ? 1 : 0), static_cast<int>(set.refinement_passes)};
+        } else {
+            const int last = pieces.passes - 1;
+            end = {coded.planes - 1 - clean_up_passes(last), pass_kind(last) == kCleanUp ? 0 : 1 + pass_kind(last)};
+        }
+        end.plane = std::max(end.plane, 0);  // of damaged blocks
+        for (size_t i = 0; i < count; i++) to[i] = (to[i] & kSignBit) | magnitude(to[i]) >> (1 + end.plane);
         for (size_t i = 0; i < count; i++)
             if (!magnitude(to[i])) to[i] = 0;
-        return unknown;
+        return end;
     }
 
     std::vector<uint8_t> write() {
@@ -214,6 +296,7 @@ class Recoder {
             }
         const MainHeader header = make_main_header(o_, g_.tile_parts);
         Description all = o_;  // as packets of all tiles have it
+        all.style = g_.coding.style;
         all.layers = static_cast<int>(layers());
         const Tier2Cpu tier2(all, g_, header);
         Tier2Cpu::Buffers buffers = tier2.make_buffers();
@@ -221,9 +304,6 @@ class Recoder {
                                  .pass_bytes = pass_bytes_.data(),
                                  .layer_passes = layer_passes.data(),
                                  .layer_bytes = layer_bytes.data()};
-        if (o_.style == kHt)
-            for (size_t b = 0; b < coded_.size(); b++)
-                if (coded_[b].passes) pass_bytes_[b * static_cast<size_t>(g_.max_passes)] = coded_[b].bytes;
         const Packets packets = tier2.assemble_packets(pool_, buffers, blocks);
         std::vector<uint8_t> out(packets.codestream_bytes());
         tier2.write_codestream(
@@ -267,8 +347,49 @@ class Recoder {
     std::vector<uint32_t> offsets_;              // [block]: of its bytes in its batch
     std::vector<std::vector<uint8_t>> batches_;  // codewords of kBatch blocks each
     std::vector<uint32_t> pass_bytes_;           // [block * max_passes + pass]
-    std::atomic<size_t> damaged_{0}, inexact_{0};
+    std::atomic<size_t> damaged_{0};
 };
+
+// Whether a box's type is at this place.
+bool is_type(std::span<const uint8_t> packet, size_t at, const char *type) {
+    return packet.size() >= at + 4 && std::equal(type, type + 4, packet.begin() + static_cast<ptrdiff_t>(at));
+}
+
+// The brand, its version, and those that it is compatible with.
+void set_brand(std::span<uint8_t> boxes, const char *brand) {
+    if (!is_type(boxes, 16, "ftyp")) return;
+    const size_t end = std::min<size_t>(boxes.size(), 12 + size_t{boxes[14]} * 256 + boxes[15]);
+    for (size_t at = 20; at + 4 <= end; at += at == 20 ? 8 : 4)
+        if (is_type(boxes, at, "jp2 ") || is_type(boxes, at, "jph "))
+            std::copy_n(brand, 4, boxes.begin() + static_cast<ptrdiff_t>(at));
+}
+
+// A codestream, or the box that has it with what stands before it. Returns the bytes of the packet that it takes.
+size_t recode_picture(std::span<const uint8_t> packet, const Jp2File &file, bool to_ht, ThreadPool &pool, Recoded &to) {
+    if (file.codestream.empty()) throw Error(CUDAENC_ERR_INVALID, "JPEG 2000: this is neither a codestream nor a file");
+    const size_t begin = static_cast<size_t>(file.codestream.data() - packet.data());
+    // The header of its box: eight bytes, or 16 with a length of 64 bits (I.4).
+    const size_t header = !begin                                               ? 0
+                          : begin >= 8 && is_type(packet, begin - 4, "jp2c")   ? 8
+                          : begin >= 16 && is_type(packet, begin - 12, "jp2c") ? 16
+                                                                               : 0;
+    if (begin && !header) throw Error(CUDAENC_ERR_INVALID, "JPEG 2000: no box has the codestream");
+    Recoded recoded = recode(file.codestream, to_ht, pool);
+    to.note += (to.note.empty() || recoded.note.empty() ? "" : "; ") + recoded.note;
+    std::vector<uint8_t> &out = to.codestream;
+    if (begin) {
+        const size_t at = out.size();
+        out.insert(out.end(), packet.begin(), packet.begin() + static_cast<ptrdiff_t>(begin - header));
+        set_brand(std::span(out).subspan(at), block_coder_traits(to_ht ? kHt : 0).brand);
+        const uint64_t size = recoded.codestream.size() + 8;
+        if (size > std::numeric_limits<uint32_t>::max()) unsupported("a file of 4 GiB");
+        out.resize(out.size() + 8);
+        put_be32(&out[out.size() - 8], static_cast<uint32_t>(size));
+        std::copy_n("jp2c", 4, out.end() - 4);
+    }
+    out.insert(out.end(), recoded.codestream.begin(), recoded.codestream.end());
+    return begin ? begin + file.codestream.size() : std::min(picture_size(packet), packet.size());
+}
 
 }  // namespace
 
@@ -278,35 +399,13 @@ Recoded recode(std::span<const uint8_t> codestream, bool to_ht, ThreadPool &pool
 
 Recoded recode_packet(std::span<const uint8_t> packet, bool to_ht, ThreadPool &pool) {
     const Jp2File file = read_jp2(packet);
-    if (file.codestream.empty()) throw Error(CUDAENC_ERR_INVALID, "JPEG 2000: this is neither a codestream nor a file");
-    const size_t begin = static_cast<size_t>(file.codestream.data() - packet.data());
-    if (!begin) return recode(file.codestream, to_ht, pool);
-    // The header of its box: eight bytes, or 16 with a length of 64 bits (I.4).
-    const auto is_type = [&](size_t at, const char *type) {
-        return std::equal(type, type + 4, packet.begin() + static_cast<ptrdiff_t>(at));
-    };
-    const size_t header = begin >= 8 && is_type(begin - 4, "jp2c")     ? 8
-                          : begin >= 16 && is_type(begin - 12, "jp2c") ? 16
-                                                                       : 0;
-    if (!header) throw Error(CUDAENC_ERR_INVALID, "JPEG 2000: no box has the codestream");
-    Recoded recoded = recode(file.codestream, to_ht, pool);
-    std::vector<uint8_t> boxes(packet.begin(), packet.begin() + static_cast<ptrdiff_t>(begin - header));
-    const char *const brand = block_coder_traits(to_ht ? kHt : 0).brand;
-    const size_t ftyp_end = boxes.size() >= 20 && is_type(16, "ftyp")
-                                ? std::min<size_t>(boxes.size(), 12 + size_t{packet[14]} * 256 + packet[15])
-                                : 0;
-    for (size_t at = 20; at + 4 <= ftyp_end;
-         at += at == 20 ? 8 : 4)  // the brand, its version, and those that it is compatible with
-        if (is_type(at, "jp2 ") || is_type(at, "jph "))
-            std::copy_n(brand, 4, boxes.begin() + static_cast<ptrdiff_t>(at));
-    const uint64_t size = recoded.codestream.size() + 8;
-    if (size > std::numeric_limits<uint32_t>::max()) unsupported("a file of 4 GiB");
-    boxes.resize(boxes.size() + 8);
-    put_be32(&boxes[boxes.size() - 8], static_cast<uint32_t>(size));
-    std::copy_n("jp2c", 4, boxes.end() - 4);
-    boxes.insert(boxes.end(), recoded.codestream.begin(), recoded.codestream.end());
-    boxes.insert(boxes.end(), file.codestream.data() + file.codestream.size(), packet.data() + packet.size());
-    recoded.codestream = std::move(boxes);
+    const bool has_boxes = file.codestream.data() != packet.data();
+    Recoded recoded;
+    packet = packet.subspan(recode_picture(packet, file, to_ht, pool, recoded));
+    const bool is_codestream = packet.size() >= 2 && packet[0] == kSoc >> 8 && packet[1] == (kSoc & 0xFF);
+    if (!file.is_file && (is_codestream || is_type(packet, 4, "jp2c")))
+        packet = packet.subspan(recode_picture(packet, read_jp2(packet), to_ht, pool, recoded));
+    if (has_boxes) recoded.codestream.insert(recoded.codestream.end(), packet.begin(), packet.end());
     return recoded;
 }
 

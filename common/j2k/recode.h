@@ -15,14 +15,14 @@ struct Recoded {
     std::string note;                 // what it does not keep; mostly empty
 };
 
-// Codes the blocks of a codestream anew, by the HT coder or by the MQ coder without style. Headers stay but for what
-// tells of the coder; each tile becomes a tile-part. Coefficients stay the same. Those of 9/7 in blocks that end within
-// a bit-plane are off by half a quantiser step, since their precision differs. A block goes to the last layer that had
-// bytes of it. Throws Error: CUDAENC_ERR_INVALID where headers, packets or blocks are damaged, CUDAENC_ERR_UNSUPPORTED
-// for more than 256 components or 100 layers.
+// Codes the blocks of a codestream anew, by the HT coder or by the MQ coder, without style but for vertically causal
+// contexts. Headers stay but for what tells of the coder; each tile becomes a tile-part. Coefficients stay the same,
+// with what is known of each: a block that ends within a bit-plane does so again. A block goes to the last layer that
+// had bytes of it. Throws Error: CUDAENC_ERR_INVALID where headers, packets or blocks are damaged,
+// CUDAENC_ERR_UNSUPPORTED for more than 256 components or 100 layers.
 Recoded recode(std::span<const uint8_t> codestream, bool to_ht, ThreadPool &pool);
 
-// Of a JP2 or JPH file too, whose other boxes stay, but for its brand.
+// Of a JP2 or JPH file too, whose other boxes stay, but for its brand; or of the two fields of a frame.
 Recoded recode_packet(std::span<const uint8_t> packet, bool to_ht, ThreadPool &pool);
 
 }  // namespace cudaenc::j2k

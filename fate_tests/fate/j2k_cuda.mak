@@ -276,6 +276,19 @@ $(foreach m,0 1,\
     $(call J2K_CUDA,mct-$(m)-rgba64-lossless,mix,rgba64le,45x35,1,-mct $(m) $(J2K_CUDA_LOSSLESS))\
     $(call J2K_CUDA,mct-$(m)-yuv444p,mix,yuv444p,79x61,1,-mct $(m)))
 
+CUDAENC_COMMA = ,
+# The bitstream filter, from one block coder to the other.
+ifdef CONFIG_J2K_RECODE_BSF
+$(foreach f,gray12le rgb24 yuv420p,\
+    $(call J2K_CUDA,recode-ht-$(f),mix,$(f),79x61,1,-bsf:v j2k_recode)\
+    $(call J2K_CUDA,recode-ht-$(f)-lossless,mix,$(f),79x61,1,-bsf:v j2k_recode=cblk_style=ht $(J2K_CUDA_LOSSLESS))\
+    $(call J2K_CUDA,recode-none-$(f),mix,$(f),79x61,1,-cblk_style ht -bsf:v j2k_recode=cblk_style=none)\
+    $(call J2K_CUDA,recode-none-$(f)-lossless,mix,$(f),79x61,1,-cblk_style ht -bsf:v j2k_recode=cblk_style=none $(J2K_CUDA_LOSSLESS)))
+$(call J2K_CUDA,recode-ht-styles-lossless,mix,rgb24,79x61,1,-format j2k -cblk_style 63 -tile_width 32 -bsf:v j2k_recode $(J2K_CUDA_LOSSLESS))
+$(call J2K_CUDA,recode-ht-and-back,mix,rgb24,79x61,2,-layers 3 -prog rpcl -b:v 1M -bsf:v j2k_recode$(CUDAENC_COMMA)j2k_recode=cblk_style=none)
+$(call J2K_CUDA,recode-none-frames,vsynth3,yuv420p,34x34,7,-cblk_style ht -bsf:v j2k_recode=cblk_style=none:threads=1)
+endif
+
 FATE_J2K_CUDA-$(call ALLYES, J2K_CUDA_ENCODER RAWVIDEO_DECODER RAWVIDEO_DEMUXER FRAMEMD5_MUXER \
     FILE_PROTOCOL PIPE_PROTOCOL) += $(J2K_CUDA_NAMES)
 FATE_J2K_CUDA_DECODED-$(call ENCDEC, J2K_CUDA JPEG2000, IMAGE2PIPE IMAGE_J2K_PIPE, \

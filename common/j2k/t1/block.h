@@ -13,7 +13,7 @@
 
 namespace cudaenc::j2k {
 
-// The style of the HT coder (T.814 Table A.4), which has no other beside it.
+// The style of the HT coder (T.814 Table A.4). Of the encoder it has no other beside it.
 constexpr uint32_t kHt = 64;
 
 // How blocks are coded.
@@ -34,7 +34,8 @@ struct BandCoding {
 
 // What passes of a record are. Those of the MQ coder follow each other, a clean-up and then three a bit-plane. Those of
 // the HT coder are cleanup passes in place of each other, with a bit-plane more each: a block has the last one alone.
-CUDAENC_HD constexpr bool are_alternatives(uint32_t style) { return (style & kHt) != 0; }
+// With kRefinedCleanUp they follow each other, too: a cleanup pass and up to two that refine it.
+CUDAENC_HD constexpr bool are_alternatives(uint32_t style) { return (style & (kHt | kRefinedCleanUp)) == kHt; }
 CUDAENC_HD constexpr int plane_of_pass(uint32_t style, int planes, int pass) {
     return planes - 1 - (are_alternatives(style) ? pass : (pass + 2) / 3);
 }

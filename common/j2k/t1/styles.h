@@ -16,6 +16,7 @@ enum Style : uint32_t {
     kPredictableTermination = 16,  // segments end as D.4.2 says
     kSegmentationSymbols = 32,     // 1 0 1 0 at the end of each clean-up pass
     kStyles = 64,                  // combinations of these
+    kRefinedCleanUp = 256,         // no style of T.800: a clean-up pass and up to two that refine it, see block.h
 };
 
 // Coding passes are counted from a block's first one, which is a clean-up pass.
@@ -32,6 +33,7 @@ CUDAENC_HD constexpr bool is_raw(uint32_t style, int pass) {
 // The last pass of the codeword segment that a pass is in, if the block has so many (Tables D.8, D.9).
 CUDAENC_HD constexpr int segment_end(uint32_t style, int pass) {
     if (style & kTermAll) return pass;
+    if (style & kRefinedCleanUp) return pass ? 2 : 0;
     if (!(style & kBypass)) return 0x7FFFFFFF;
     return pass < kFirstRawPass ? kFirstRawPass - 1 : pass + (pass_kind(pass) == kSignificancePropagation);
 }
@@ -59,9 +61,10 @@ CUDAENC_HD void for_each_segment(uint32_t style, int first, int last, uint32_t b
 
 // The most segments that so many passes make.
 CUDAENC_HD constexpr int most_segments(uint32_t style, int passes) {
-    return style & kTermAll  ? passes
-           : style & kBypass ? 1 + (passes > kFirstRawPass ? (passes - kFirstRawPass + 2) / 3 * 2 : 0)
-                             : 1;
+    return style & kTermAll          ? passes
+           : style & kRefinedCleanUp ? min_of(passes, 2)
+           : style & kBypass         ? 1 + (passes > kFirstRawPass ? (passes - kFirstRawPass + 2) / 3 * 2 : 0)
+                                     : 1;
 }
 
 }  // namespace cudaenc::j2k
