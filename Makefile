@@ -64,36 +64,8 @@ series: build/src/state-$(FFMPEG)/hooks
 	@for kind in fork upstream; do \
 	    rm -rf build/series/$(FFMPEG)/$$kind; patches/series.py $(if $(AUTHOR),--author='$(AUTHOR)') $$kind $(TREE)/ build/series/$(FFMPEG)/$$kind; done
 	@ls build/series/$(FFMPEG)/*/*.patch
-# With the whole FFmpeg where it was built, else with what the demo needs of it and with kernels for the GPU that is here;
-# where none is, without.
-gpu_here = $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -un)
-ifneq ($(wildcard $(full)/built),)
-do-demo: do-ffmpeg
-	@fate_tests/demo.sh $(B)/bin $(TREE) $(B)/demo "$(INPUT)"
-else
-do-demo:
-	@$(if $(wildcard /dev/nvidiactl),:,echo "note: no GPU is here: the demo runs on the CPU, without kernels")
-	@$(MAKE) --no-print-directory demo-alone $(if $(wildcard /dev/nvidiactl),$(addprefix GPU_ARCHS=,$(firstword $(filter $(archs),$(gpu_here)))),KERNEL_COMPILER=none)
-endif
-demo-alone: $(demo)/built
-	@fate_tests/demo.sh $(demo) $(TREE) $(B)/demo "$(INPUT)"
 
 # ---- Tests. What each prints ends in "N passed, N failed"; fate_tests/check.sh adds them up.
-# One stage: the program of that name. What runs on a GPU is not compiled again for a device that is none.
-.PHONY: test do-test
-stages := $(check_sources:fate_tests/check/test_%.cpp=%)
-ifeq ($(filter $(T),$(stages)),)
-test:
-	@$(if $(T),echo "T=$(T) is no stage.";) echo "make test T=stage [CASE=name] [DEVICE=emu|cpu|cuda] [BENCH=1]; stages:"
-	@for stage in $(stages); do printf '  %-16s' $$stage; sed -n '2s|^// *||p' fate_tests/check/test_$$stage.cpp | sed 's/[.,:;] .*//; s/\.$$//'; done
-	@$(if $(T),exit 1)
-else
-test: deps
-	@$(MAKE) --no-print-directory do-test $(if $(filter cuda%,$(DEVICE)),,$(addprefix -o ,$(wildcard $(test_images))))
-endif
-do-test: $(B)/check/test_$(T)
-	@$< $(or $(DEVICE),emu) $(if $(CASE),'--case=$(CASE)') $(if $(BENCH),--bench)
-
 do-tidy: $(if $(shell command -v clang-tidy-19),$(host_sources:%.cpp=build/tidy/%.read))
 	@$(if $^,:,echo "skipped: no clang-tidy-19 here")
 do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(if $(filter thread,$(SANITIZE)),,$(B)/bin/cudaenc_bench $(fate)/built)

@@ -106,3 +106,17 @@ $(eval $(call ffmpeg,$(fate),$(B)/$(if $(filter fuzzer,$(SANITIZE)),lib/libcudae
 $(B)/bin/%: $(full)/built
 	@mkdir -p $(@D)
 	@cp $(full)/$* $@
+
+# With the whole FFmpeg where it was built, else with what the demo needs of it and with kernels for the GPU that is here;
+# where none is, without.
+gpu_here = $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -un)
+ifneq ($(wildcard $(full)/built),)
+do-demo: do-ffmpeg
+	@fate_tests/demo.sh $(B)/bin $(TREE) $(B)/demo "$(INPUT)"
+else
+do-demo:
+	@$(if $(wildcard /dev/nvidiactl),:,echo "note: no GPU is here: the demo runs on the CPU, without kernels")
+	@$(MAKE) --no-print-directory demo-alone $(if $(wildcard /dev/nvidiactl),$(addprefix GPU_ARCHS=,$(firstword $(filter $(archs),$(gpu_here)))),KERNEL_COMPILER=none)
+endif
+demo-alone: $(demo)/built
+	@fate_tests/demo.sh $(demo) $(TREE) $(B)/demo "$(INPUT)"

@@ -47,6 +47,21 @@ $(check_sources:%.cpp=$(B)/obj/%.o): private cxxflags += -O1
 $(B)/check/%: $(B)/obj/fate_tests/check/%.o $(B)/emu/libcudaenc_emu.so make/tests.mk
 	$(call link,$(check_libraries))
 
+# One stage: the program of that name. What runs on a GPU is not compiled again for a device that is none.
+.PHONY: test do-test
+stages := $(check_sources:fate_tests/check/test_%.cpp=%)
+ifeq ($(filter $(T),$(stages)),)
+test:
+	@$(if $(T),echo "T=$(T) is no stage.";) echo "make test T=stage [CASE=name] [DEVICE=emu|cpu|cuda] [BENCH=1]; stages:"
+	@for stage in $(stages); do printf '  %-16s' $$stage; sed -n '2s|^// *||p' fate_tests/check/test_$$stage.cpp | sed 's/[.,:;] .*//; s/\.$$//'; done
+	@$(if $(T),exit 1)
+else
+test: deps
+	@$(MAKE) --no-print-directory do-test $(if $(filter cuda%,$(DEVICE)),,$(addprefix -o ,$(wildcard $(test_images))))
+endif
+do-test: $(B)/check/test_$(T)
+	@$< $(or $(DEVICE),emu) $(if $(CASE),'--case=$(CASE)') $(if $(BENCH),--bench)
+
 # clang-tidy reads what has changed since it last had nothing to say; .clang-tidy says what it looks for.
 build/tidy/%.read: %.cpp build/obj/%.o .clang-tidy
 	@mkdir -p $(@D)
