@@ -103,6 +103,17 @@ class Hooks(unittest.TestCase):
         self.run_hooks('--undo')
         self.assertEqual(self.contents(), self.pristine)
 
+    def test_mxf_without_subdescriptors(self):
+        """6.1 has the RGBA descriptor, and not yet what describes JPEG 2000."""
+        names = 'JPEG2000SubDescriptor', 'will_have_jpeg2000_tags'
+        for name in names:
+            self.edit(extras.MXF, name, 'Other')
+        status, said = self.run_hooks()
+        self.assertEqual((status, 'warning' in said), (0, False), said)
+        mxf = self.contents()[extras.MXF].decode()
+        self.assertIn('mxf_describe_jpeg2000', mxf)
+        self.assertEqual([name for name in names if name in mxf], [])
+
     def test_a_list_that_is_not_found(self):
         self.edit('libavcodec/allcodecs.c', 'ff_h264_cuvid_decoder', 'ff_h264_other_decoder')
         before = self.contents()

@@ -83,12 +83,12 @@ git_am() {
 # For upstream each patch builds its codec without a warning, and leaves no condition on FFmpeg's versions.
 each_patch_builds() {
     local patch object
-    for patch in 3 2 1 0; do
+    for ((patch = $(ls "$work"/upstream | wc -l) - 1; patch >= 0; patch--)); do
         git_here checkout --quiet --force "upstream~$patch" && rm -rf "$work/object" && mkdir "$work/object" || return 1
         ! grep -E '^#.*(LIBAV|ndef AV_|ndef FF_)' "$work"/repository/libavcodec/*cuda*.[ch] | grep -v cuvid || return 1
         (cd "$work/object" && PKG_CONFIG_PATH=$root/build/lib/pkgconfig:$root/build/src/ffnvcodec/lib/pkgconfig \
             "$work/repository/configure" --disable-everything --disable-autodetect --disable-x86asm --disable-doc --disable-programs \
-            --enable-ffnvcodec --enable-libcudaenc --enable-encoder=j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-decoder=mjpeg_cuda) || return 1
+            --enable-ffnvcodec --enable-libcudaenc --enable-encoder=j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-decoder=mjpeg_cuda,j2k_cuda) || return 1
         for object in $(git_here diff --name-only base "upstream~$patch" -- 'libavcodec/*.c' | grep cuda | sed 's/c$/o/'); do
             "$make" --no-print-directory -C "$work/object" "$object" >"$work/made" 2>&1 && ! grep warning: "$work/made" || return 1
         done

@@ -45,8 +45,15 @@
 #include "packet.h"
 #include "version.h"
 
-#if LIBAVCODEC_VERSION_MAJOR < 60
-#include "internal.h" /* ff_get_format(), ff_get_buffer() */
+#if LIBAVCODEC_VERSION_INT < AV_VERSION_INT(60, 26, 100)
+#include "internal.h" /* ff_get_format(), ff_get_buffer(), ff_add_cpb_side_data() */
+#endif
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(60, 10, 100)
+#include "exif_internal.h" /* ff_decode_exif_attach_buffer() */
+#else
+#include "bytestream.h"
+#include "libavcodec/exif.h" /* not the library's */
+#include "tiff_common.h" /* ff_tdecode_header() */
 #endif
 #if LIBAVCODEC_VERSION_INT < AV_VERSION_INT(62, 16, 0)
 #include "packet_internal.h" /* ff_side_data_set_encoder_stats() */
@@ -179,7 +186,7 @@ static inline int cudaenc_is_interlaced(const AVFrame *frame)
 /** @return NULL when there is no memory */
 static inline AVCPBProperties *cudaenc_add_cpb_side_data(AVCodecContext *avctx)
 {
-#if LIBAVCODEC_VERSION_MAJOR >= 61
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 26, 100)
     return ff_encode_add_cpb_side_data(avctx);
 #else
     return ff_add_cpb_side_data(avctx);
@@ -217,13 +224,34 @@ static inline int cudaenc_reordered_opaque(AVCodecContext *avctx, AVPacket *pkt,
 #endif
 }
 
-/** A TIFF structure; 7.1 lacks this type of side data. */
+/** A TIFF structure; up to 8.0 there is no such side data. */
 static inline const AVFrameSideData *cudaenc_exif(const AVFrame *frame)
 {
-#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(60, 8, 100)
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(60, 10, 100)
     return av_frame_get_side_data(frame, AV_FRAME_DATA_EXIF);
 #else
     return NULL;
+#endif
+}
+
+/** Gives a frame the tags of a TIFF structure as metadata; from 8.1 on the structure too, and its orientation. Takes the
+ * reference. */
+static inline int cudaenc_attach_exif(AVCodecContext *avctx, AVFrame *frame, AVBufferRef **tiff)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(60, 10, 100)
+    return ff_decode_exif_attach_buffer(avctx, frame, tiff, AV_EXIF_TIFF_HEADER);
+#else
+    GetByteContext bytes;
+    int is_little_endian, offset, ret;
+
+    bytestream2_init(&bytes, (*tiff)->data, (*tiff)->size);
+    ret = ff_tdecode_header(&bytes, &is_little_endian, &offset);
+    if (ret >= 0) {
+        bytestream2_seek(&bytes, offset, SEEK_SET);
+        ret = ff_exif_decode_ifd(avctx, &bytes, is_little_endian, 0, &frame->metadata);
+    }
+    av_buffer_unref(tiff);
+    return ret;
 #endif
 }
 

@@ -140,14 +140,16 @@ def hooks(text_in_tree, hook):
         hook(MXF, r'    int64_t pos = mxf_write_cdci_common\(s, st, mxf_cdci_descriptor_key\);\n'
                   r'(?=    mxf_update_klv_size\(s->pb, pos\);\n\n    if)', DESCRIPTOR, True),
     ]
-    if 'mxf_rgba_descriptor_key' in mxf:  # 7.1
+    if 'mxf_rgba_descriptor_key' in mxf:  # 6.1 to 8.0
+        result.append(hook(MXF, BEFORE_SIGNAL, rgba + '    }\n\n'))
+        if 'JPEG2000SubDescriptor' not in mxf:  # 6.1
+            return result
         return result + [
-            hook(MXF, BEFORE_SIGNAL, rgba + '    }\n\n'),
             hook(MXF, r'    if \(!will_have_avc_tags && !will_have_ffv1_tags\) \{\n',
                  '    if (!will_have_avc_tags && !will_have_ffv1_tags && !will_have_jpeg2000_tags) {\n', True),
             hook(MXF, r'    if \(st->codecpar->codec_id == AV_CODEC_ID_FFV1\) \{\n        // write ffv1 sub', SUBDESCRIPTOR),
         ]
-    return result + [  # 5.1
+    return result + [  # 5.1, 6.0
         hook(MXF, r'static const UID mxf_generic_sound_descriptor_key', RGBA_KEY),
         hook(MXF, r'    // component depth\n    mxf_write_local_tag\(s, 4, 0x3301\)', rgba + '    } else {\n'),
         hook(MXF, BEFORE_SIGNAL, '    } // CDCI\n\n'),

@@ -56,10 +56,10 @@ BUILD = [
         'enabled libcudaenc        && require_pkg_config libcudaenc "libcudaenc >= 0.2.0" cudaenc.h cudaenc_summary')),
     Hook('libavcodec/Makefile', r'OBJS-\$\(CONFIG_LIBDAV1D_DECODER\)', lines(
         'OBJS-$(CONFIG_H264_CAVLC_CUDA_ENCODER)    += h264enc_cavlc_cuda.o cudaenc_glue.o',
-        'OBJS-$(CONFIG_J2K_CUDA_DECODER)           += j2kdec_cuda.o cudadec_glue.o cudaenc_glue.o',
+        'OBJS-$(CONFIG_J2K_CUDA_DECODER)           += j2kdec_cuda.o cudadec_glue.o cudaenc_glue.o exif.o tiff_common.o',
         'OBJS-$(CONFIG_J2K_CUDA_ENCODER)           += j2kenc_cuda.o cudaenc_glue.o',
         'OBJS-$(CONFIG_J2K_RECODE_BSF)             += j2k_recode_bsf.o cudaenc_glue.o',
-        'OBJS-$(CONFIG_MJPEG_CUDA_DECODER)         += mjpegdec_cuda.o cudadec_glue.o cudaenc_glue.o',
+        'OBJS-$(CONFIG_MJPEG_CUDA_DECODER)         += mjpegdec_cuda.o cudadec_glue.o cudaenc_glue.o exif.o tiff_common.o',
         'OBJS-$(CONFIG_MJPEG_CUDA_ENCODER)         += mjpegenc_cuda.o cudaenc_glue.o')),
     Hook('libavcodec/Makefile', r'SKIPHEADERS-\$\(CONFIG_LIBJXL\)', lines(
         'SKIPHEADERS-$(CONFIG_LIBCUDAENC)       += cudaenc_compat.h cudaenc_glue.h',

@@ -39,9 +39,9 @@ class Fields:
                         *('-l' + name for name in names), *extra], cwd=build, check=True)
 
     def __call__(self, file, decoder, *options):
-        """The lines of frame_fields.c, and what `own` logs. EXIF's tags are left out: rotation is what it has of them."""
+        """The lines of frame_fields.c, and what `own` logs."""
         own = ['device=' + self.device] if decoder == self.own else []
         done = subprocess.run([str(self.program), str(file), decoder, *own, *options], capture_output=True, check=True, timeout=120)
         lines = done.stdout.decode('latin-1').splitlines()
         log = [line for line in done.stderr.decode('latin-1').splitlines() if line.startswith('[' + self.own)]
-        return [line for line in lines if line.startswith('[') or '=' in line and not line.startswith('TAG:')], log
+        return [line for line in lines if line.startswith('[') or '=' in line], log

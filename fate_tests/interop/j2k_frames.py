@@ -107,16 +107,16 @@ def check_resolutions():
 
 
 def check_metadata():
-    """EXIF, which FFmpeg's decoder does not read: the side data are those that its mjpeg gives of the same. ICC."""
+    """EXIF, which FFmpeg's decoder does not read: side data and tags are those that its mjpeg gives of the same. ICC."""
     gray, jpeg = coded('gray'), run(*FFMPEG, '-f', 'lavfi', '-i', 'testsrc2=s=96x54', '-frames:v', 1, '-c:v', 'mjpeg', '-f', 'image2pipe', '-')
     for order, orientation in itertools.product('<>', range(10)):
         tiff = {'<': b'II*\0', '>': b'MM\0*'}[order] + struct.pack(order + 'IHHHIHHI', 8, 1, 0x112, 3, 1, orientation, 0, 0)
         file = jp2(gray, colour(17), behind=box(b'uuid', EXIF, tiff))
         segment = b'Exif\0\0' + tiff
         marked = jpeg[:2] + b'\xff\xe1' + struct.pack('>H', len(segment) + 2) + segment + jpeg[2:]
-        own = same(f'orientation {orientation}', file, but=('side_data',))
+        own = same(f'orientation {orientation}', file, but=('side_data', 'TAG:Orientation'))
         lines = fields(save('marked.jpg', marked), 'mjpeg')[0]
-        equal([line for line in own if line.startswith('side_data')], [line for line in lines if line.startswith('side_data')],
+        equal([line for line in own if line.startswith(('side_data', 'TAG'))], [line for line in lines if line.startswith(('side_data', 'TAG'))],
               f'orientation {orientation}')
     own = same('ICC', jp2(coded('gbrp'), box(b'colr', b'\2\0\0', b'profile' * 20)), but=('pix_fmt', 'color_space', 'side_data'))
     equal(value(own, 'side_data'), 'ICC profile,' + (b'profile' * 20).hex(), 'ICC')

@@ -66,6 +66,15 @@ def exif(orientation, order, kind=3):
     return b'Exif\0\0' + text + struct.pack(order + 'IHHHI', 8, 1, 0x112, kind, 1) + value + bytes(4)
 
 
+def tags(order):
+    """A maker, a resolution, and a directory behind them."""
+    text = {'<': b'II*\0', '>': b'MM\0*'}[order] + struct.pack(order + 'IH', 8, 3)
+    for entry in ((0x10F, 2, 6, 50), (0x11A, 5, 1, 56), (0x8769, 4, 1, 64)):
+        text += struct.pack(order + 'HHII', *entry)
+    text += bytes(4) + b'Maker\0' + struct.pack(order + 'II', 300, 1)
+    return b'Exif\0\0' + text + struct.pack(order + 'HHHIHHI', 1, 0xA001, 3, 1, 1, 0, 0)
+
+
 def icc(chunk, count, data):
     return b'ICC_PROFILE\0' + bytes([chunk, count]) + data
 
@@ -105,6 +114,12 @@ def check_segments(jpeg):
         for kind in (1, 3, 4, 6, 8, 9):
             lines = fields(save('typed.jpg', with_segment(jpeg, 0xE1, exif(6, order, kind))), 'mjpeg_cuda')[0]
             equal('side_data' in '\n'.join(lines), True, f'orientation of type {kind}, {order}')
+    for order in '<>':
+        segment = tags(order)
+        own = same(f'tags {order}', with_segment(jpeg, 0xE1, segment))
+        equal([(value(own, f'TAG:{name}') or '').strip() for name in ('Make', 'XResolution', 'ColorSpace')], ['Maker', '300:1', '1'], f'tags of EXIF, {order}')
+        for size in range(8, len(segment), 9):  # the tags that it has, or a line and the picture
+            same(f'tags {order} {size}', with_segment(jpeg, 0xE1, segment[:size]))
     for order in ((1,), (1, 2, 3), (2, 3, 1), (1, 3)):
         count, data = max(order), jpeg
         for chunk in reversed(order):

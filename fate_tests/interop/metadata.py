@@ -285,13 +285,17 @@ def check_left_out(where):
     data = read(jpeg)
     with open(jpeg, 'wb') as file:
         file.write(data[:2] + struct.pack('>HH', 0xFFE1, len(exif) + 2) + exif + data[2:])
-    path = encode(where + '/exif.jp2', ('-i', jpeg))
-    at = read(path).index(b'resc') + 4
-    found = struct.unpack('>HHHHbb', read(path)[at:at + 10])
-    dpi = [found[i] / found[i + 1] * 10 ** found[4 + i // 2] * 0.0254 for i in (0, 2)]
-    expect(abs(dpi[0] - 600) < 0.1 and abs(dpi[1] - 300) < 0.1, f'300 and 600 dpi of EXIF become {dpi[::-1]}')
-    run(FFMPEG, '-nostdin', '-y', '-v', 'error', '-i', jpeg, '-c:v', 'mjpeg_cuda', '-device', DEVICE, '-update', '1', where + '/kept.jpg')
-    expect(struct.pack('>4I', 300, 1, 600, 1) in read(where + '/kept.jpg') or tiff in read(where + '/kept.jpg'), 'EXIF resolution in JPEG')
+    path = where + '/exif.jp2'
+    for number, source in enumerate((('-i', jpeg), ('-c:v', 'mjpeg_cuda', '-device', DEVICE, '-i', jpeg), ('-c:v', 'j2k_cuda', '-device', DEVICE, '-i', path))):
+        again = encode(f'{where}/exif{number}.jp2', source)
+        at = read(again).index(b'resc') + 4
+        found = struct.unpack('>HHHHbb', read(again)[at:at + 10])
+        dpi = [found[i] / found[i + 1] * 10 ** found[4 + i // 2] * 0.0254 for i in (0, 2)]
+        expect(abs(dpi[0] - 600) < 0.1 and abs(dpi[1] - 300) < 0.1, f'300 and 600 dpi of EXIF become {dpi[::-1]}, {source}')
+        shutil.copy(again, path)
+    for decoder in (), ('-c:v', 'mjpeg_cuda', '-device', DEVICE):
+        run(FFMPEG, '-nostdin', '-y', '-v', 'error', *decoder, '-i', jpeg, '-c:v', 'mjpeg_cuda', '-device', DEVICE, '-update', '1', where + '/kept.jpg')
+        expect(struct.pack('>4I', 300, 1, 600, 1) in read(where + '/kept.jpg') or tiff in read(where + '/kept.jpg'), f'EXIF resolution in JPEG {decoder}')
     aspect = where + '/aspect.jpg'
     run(FFMPEG, '-nostdin', '-y', '-v', 'error', *picture('gbrp')[:-1], 'format=gbrp,setsar=16/11', '-c:v', 'mjpeg_cuda', '-device', DEVICE, '-frames:v', '1',
         '-update', '1', aspect)
