@@ -326,13 +326,14 @@ static inline int cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {
 
 /* Of CUDAENC_CODEC_H264. Formats: 8 or 10 bits; gray, or YUV of 4:2:0, 4:2:2 or 4:4:4, no alpha. */
 typedef enum CudaencH264Profile {
-    CUDAENC_H264_AUTO_PROFILE,         /**< High, or the Intra profile that the format needs */
+    CUDAENC_H264_AUTO_PROFILE,         /**< High, or the profile that the format needs */
     CUDAENC_H264_CONSTRAINED_BASELINE, /**< Constrained Baseline */
     CUDAENC_H264_MAIN,                 /**< Main */
     CUDAENC_H264_HIGH,                 /**< High */
-    CUDAENC_H264_HIGH_10_INTRA,        /**< High 10 Intra */
-    CUDAENC_H264_HIGH_422_INTRA,       /**< High 4:2:2 Intra */
+    CUDAENC_H264_HIGH_10_INTRA,        /**< High 10, or High 10 Intra */
+    CUDAENC_H264_HIGH_422_INTRA,       /**< High 4:2:2, or High 4:2:2 Intra */
     CUDAENC_H264_CAVLC_444_INTRA,      /**< CAVLC 4:4:4 Intra */
+    CUDAENC_H264_HIGH_444,             /**< High 4:4:4 Predictive */
 } CudaencH264Profile;
 typedef enum CudaencH264RateControl {
     CUDAENC_H264_CONSTANT_QP,

@@ -7,7 +7,7 @@ constexpr int64_t kMostRate = 4'000'000'000;
 
 #define OPTION(member) #member, &CudaencH264Options::member
 static constexpr Option<CudaencH264Options> rows[] = {
-    {OPTION(profile), "Profile", 0, 0, 6, "auto baseline main high high10 high422 cavlc444"},
+    {OPTION(profile), "Profile", 0, 0, 7, "auto baseline main high high10 high422 cavlc444 high444"},
     {OPTION(level), "Ten times the level; 0: the lowest that fits", 0, 10, 62},
     {OPTION(slices), "Slices of a picture; 0: as few as the level allows", 0, 1, 16 * 1055},
     {OPTION(rate_control), "What the rate control keeps", CUDAENC_H264_CONSTANT_QUALITY, 0, CUDAENC_H264_BIT_RATE},

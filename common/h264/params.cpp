@@ -27,7 +27,7 @@ struct Profile {
     int depth;                   // at most
     int vcl_factor, nal_factor;  // cpbBrVclFactor, cpbBrNalFactor
 };
-// By CudaencH264Profile (A.2). From High on constraint_set3_flag says that all pictures are IDR, see gop_size.
+// By CudaencH264Profile (A.2). From High on constraint_set3_flag says that all pictures are intra, see gop_size.
 constexpr Profile kProfiles[] = {
     {},
     {"baseline", 66, 0xC0, ChromaFormat::c420, false, 8, 1000, 1200},
@@ -36,6 +36,7 @@ constexpr Profile kProfiles[] = {
     {"high10", 110, 0x10, ChromaFormat::c420, true, 10, 3000, 3600},
     {"high422", 122, 0x10, ChromaFormat::c422, true, 10, 4000, 4800},
     {"cavlc444", 44, 0x10, ChromaFormat::c444, true, 10, 4000, 4800},
+    {"high444", 244, 0x10, ChromaFormat::c444, true, 10, 4000, 4800},
 };
 
 bool has(const Profile &profile, ChromaFormat chroma, int depth) {
@@ -73,7 +74,9 @@ ChromaFormat chroma_of(const CudaencFormat &format) {
     return s.log2_subsample_y ? ChromaFormat::c420 : s.log2_subsample_x ? ChromaFormat::c422 : ChromaFormat::c444;
 }
 
-const Profile &choose_profile(int option, ChromaFormat chroma, int depth) {
+bool is_all_intra(const Profile &profile) { return profile.idc == 44; }
+
+const Profile &choose_profile(int option, ChromaFormat chroma, int depth, bool predicted) {
     if (option != CUDAENC_H264_AUTO_PROFILE) {
         const Profile &profile = kProfiles[option];
         if (!has(profile, chroma, depth))
@@ -83,7 +86,7 @@ const Profile &choose_profile(int option, ChromaFormat chroma, int depth) {
         return profile;
     }
     for (const Profile &profile : std::span(kProfiles).subspan(CUDAENC_H264_HIGH))
-        if (has(profile, chroma, depth)) return profile;
+        if (has(profile, chroma, depth) && !(predicted && is_all_intra(profile))) return profile;
     throw Error(CUDAENC_ERR_INTERNAL, "a format without a profile");
 }
 
@@ -225,7 +228,7 @@ const Level &choose_level(int option, const Profile &profile, const PictureForma
 bool limits_slices(const Level &level, const PictureFormat &f) { return level.idc < 60 && f.macroblocks() > 1620; }
 
 // What P pictures do not go with.
-void check_gop(const CudaencH264Options &o, const Profile &profile, ChromaFormat chroma, int depth) {
+void check_gop(const CudaencH264Options &o, const Profile &profile) {
     check_range("min_gop_size", o.min_gop_size, 0, o.gop_size);
     if (o.gop_size == 1 && o.intra_refresh)
         refuse(
@@ -240,13 +243,9 @@ void check_gop(const CudaencH264Options &o, const Profile &profile, ChromaFormat
     const auto refuse_with = [&](const std::string &what) {
         refuse(format_string("gop_size %d is not allowed with %s", o.gop_size, what.c_str()));
     };
-    if (chroma != ChromaFormat::c420 || depth != 8)
-        refuse_with(
-            format_string("%s of %d bits: P pictures are 4:2:0 of 8 bits. Give gop_size 1", name_of(chroma), depth));
     if (o.avc_intra_class) refuse_with("avc_intra_class: all its pictures are intra. Give gop_size 1");
-    if (profile.idc > 100)
-        refuse_with(
-            format_string("profile %s, which is all intra: it goes with baseline, main and high", profile.name));
+    if (is_all_intra(profile))
+        refuse_with(format_string("profile %s, which is all intra: it goes with any other", profile.name));
     if (o.effort != kAllTypes) refuse_with(format_string("effort %d: it goes with 0", o.effort));
     if (o.keystream) refuse_with("encryption: vectors would show what moves. Give gop_size 1");
 }
@@ -265,13 +264,14 @@ uint8_t constraint_sets_of(const Profile &profile, const Level &level, const Pic
     return sets;
 }
 
-// The number of slices, each of whole rows of macroblocks. A.3.3 k): in profiles above High, slices of large pictures
-// have at most MaxFS / 4 macroblocks; a) and b) limit their number, in Baseline as well: constraint_set1_flag promises
-// what Main does (A.2.2).
-int choose_slices(int option, const Profile &profile, const Level &level, PictureFormat f, const RateTarget &rate) {
+// The number of slices, each of whole rows of macroblocks. A.3.3 k): in Intra profiles above High, slices of large
+// pictures have at most MaxFS / 4 macroblocks; a) and b) limit their number, in Baseline as well: constraint_set1_flag
+// promises what Main does (A.2.2).
+int choose_slices(int option, const Profile &profile, const Level &level, PictureFormat f, const RateTarget &rate,
+                  bool predicted) {
     const int rows = f.macroblock_rows();
     int fewest = 1;
-    if (profile.idc != 66 && profile.idc != 77 && profile.idc != 100 && limits_slices(level, f))
+    if (!predicted && profile.idc != 66 && profile.idc != 77 && profile.idc != 100 && limits_slices(level, f))
         fewest = static_cast<int>(ceil_div(rows, std::max(1, level.frame_size / 4 / f.macroblock_columns())));
     int64_t most = rows;
     if (level.slice_rate) {
@@ -357,7 +357,9 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
 // What fields do not go with.
 void check_fields(const CudaencH264Options &o, const Profile &profile) {
     if (profile.idc == 66) refuse("profile baseline is not allowed with fields: allowed are main and high");
-    if (profile.idc == 44) refuse("4:4:4 is not allowed with fields: its profile has IDR pictures, no second fields");
+    if (is_all_intra(profile))
+        refuse("4:4:4 is not allowed with fields: its profile has IDR pictures, no second fields");
+    if (profile.idc == 244) refuse("profile high444 is not allowed with fields: allowed are main to high422");
     const auto refuse_option = [](const char *name, int value, int allowed) {
         refuse(format_string("%s %d is not allowed with fields: it is %d", name, value, allowed));
     };
@@ -398,8 +400,8 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, boo
     const ChromaFormat chroma = chroma_of(format);
     const int depth = format.component[0].depth;
     check_options(kH264Options, o);
-    const Profile &profile = choose_profile(o.profile, chroma, depth);
-    check_gop(o, profile, chroma, depth);
+    const Profile &profile = choose_profile(o.profile, chroma, depth, o.gop_size > 1);
+    check_gop(o, profile);
     if (fields) check_fields(o, profile);
     const bool high = is_high_profile(profile.idc);
     check_range("sample_aspect_num", o.sample_aspect_num, 0, 65535);
@@ -424,7 +426,8 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, boo
     const Level &lowest = level_of(o.level);
     const Level &level =
         o.avc_intra_class && !o.level && lowest.idc < kLeastAvcIntraLevel ? level_of(kLeastAvcIntraLevel) : lowest;
-    if (!o.avc_intra_class) p.picture.slices = choose_slices(o.slices, profile, level, p.picture, p.rate);
+    if (!o.avc_intra_class)
+        p.picture.slices = choose_slices(o.slices, profile, level, p.picture, p.rate, o.gop_size > 1);
     if (has_min_cr(profile)) std::tie(p.rate.most_first, p.rate.most) = largest_pictures(level, p.picture, p.rate);
     limit_to_level(level, profile, p.rate);
     p.slices = p.picture.all_slices();
@@ -533,6 +536,8 @@ std::string only_on_cpu(const Params &p) {
     if (p.gop_size == 1) return {};
     if (p.effort != kAllTypes) return format_string("effort %d", p.effort);
     if (p.slice_max_bytes) return "slice_max_bytes";
+    if (p.picture.chroma != ChromaFormat::c420 || p.picture.bit_depth > 8)
+        return format_string("%s of %d bits", name_of(p.picture.chroma), p.picture.bit_depth);
     return {};
 }
 

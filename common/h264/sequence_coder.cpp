@@ -10,7 +10,9 @@ namespace cudaenc::h264 {
 
 SequenceCoder::SequenceCoder(const PictureFormat &format, int vertical, bool deblock)
     : format_(format), deblock_(deblock), intra_coder_(format), predicted_coder_(format, vertical) {
-    for (int c = 0; c < 3; c++) {
+    before_.decoded.format = format.chroma;
+    before_.decoded.bit_depth = format.bit_depth;
+    for (int c = 0; c < format.components(); c++) {
         strides_[c] = (format.macroblock_columns() * format.columns(c) + 63) / 64 * 64 + 32;
         planes_[c].resize(static_cast<size_t>(strides_[c] * format.macroblock_rows() * format.rows(c)));
     }
@@ -63,12 +65,12 @@ void SequenceCoder::encode(const SampleLayout *components, const PictureQuality 
 void SequenceCoder::keep(ThreadPool &pool) {
     const int columns = format_.macroblock_columns(), rows = format_.macroblock_rows();
     ConstBlock blocks[3];
-    for (int c = 0; c < 3; c++) {
+    for (int c = 0; c < format_.components(); c++) {
         const ConstBlock from = predicted_ ? predicted_coder_.reconstruction(c) : intra_coder_.reconstruction(c);
-        const int size = format_.rows(c);
+        const int size = format_.rows(c), width = columns * format_.columns(c);
         pool.for_each(static_cast<size_t>(rows), [&](size_t row) {
             for (int y = size * static_cast<int>(row); y < size * (static_cast<int>(row) + 1); y++)
-                std::copy_n(from.at(0, y).data, columns * size, planes_[c].data() + y * strides_[c]);
+                std::copy_n(from.at(0, y).data, width, planes_[c].data() + y * strides_[c]);
         });
         blocks[c] = decoded(c);
     }
@@ -79,7 +81,8 @@ void SequenceCoder::keep(ThreadPool &pool) {
 
 // QPY of macroblocks without mb_qp_delta is that of the one before, whatever they were coded with.
 void SequenceCoder::deblock(ThreadPool &pool) {
-    static constexpr DeblockTables tables = make_deblock_tables(8);
+    static constexpr DeblockTables tables[] = {make_deblock_tables(8), make_deblock_tables(10)};
+    const int lowest = -qp_bd_offset(format_.bit_depth);
     const size_t count = static_cast<size_t>(format_.macroblocks());
     deblock_macroblocks_.resize(count);
     deblock_vectors_.resize(16 * count);
@@ -88,8 +91,8 @@ void SequenceCoder::deblock(ThreadPool &pool) {
         const Macroblock &m = macroblocks_[i];
         if (m.first_in_slice) qp = qp_;
         qp += m.qp_delta;
-        if (qp < 0) qp += kMaxQp + 1;
-        if (qp > kMaxQp) qp -= kMaxQp + 1;
+        if (qp < lowest) qp += kMaxQp + 1 - lowest;
+        if (qp > kMaxQp) qp -= kMaxQp + 1 - lowest;
         deblock_macroblocks_[i] = {.intra = !is_inter(m.type),
                                    .transform_8x8 = has_8x8_transform(m),
                                    .qp = static_cast<int8_t>(m.type == MacroblockType::pcm ? 0 : qp),
@@ -101,7 +104,7 @@ void SequenceCoder::deblock(ThreadPool &pool) {
         for (size_t i = y * columns; i < (y + 1) * columns; i++) {
             const Macroblock &m = macroblocks_[i];
             if (!is_inter(m.type)) continue;
-            const int16_t *levels = levels_ + i * 16 * static_cast<size_t>(blocks_per_macroblock(ChromaFormat::c420));
+            const int16_t *levels = levels_ + i * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma));
             deblock_macroblocks_[i].nonzero = nonzero_blocks(levels, m.coded_block_pattern & 15, has_8x8_transform(m));
             for (size_t b = 0; b < 16; b++) {
                 const Vector v = predicted_coder_.motion()[i].vectors[b / 8 * 2 + b % 4 / 2];
@@ -110,13 +113,13 @@ void SequenceCoder::deblock(ThreadPool &pool) {
         }
     });
     Block planes[3];
-    for (int c = 0; c < 3; c++) planes[c] = {planes_[c].data(), strides_[c]};
-    h264::deblock({.format = ChromaFormat::c420,
-                   .bit_depth = 8,
+    for (int c = 0; c < format_.components(); c++) planes[c] = {planes_[c].data(), strides_[c]};
+    h264::deblock({.format = format_.chroma,
+                   .bit_depth = format_.bit_depth,
                    .columns = format_.macroblock_columns(),
                    .rows = format_.macroblock_rows(),
                    .across_slices = true,
-                   .tables = &tables,
+                   .tables = &tables[format_.bit_depth > 8],
                    .macroblocks = deblock_macroblocks_.data(),
                    .vectors = deblock_vectors_.data()},
                   planes, pool);

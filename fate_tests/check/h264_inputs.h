@@ -57,7 +57,7 @@ inline CudaencH264Options random_h264_options(Random &random, const CudaencForma
     cudaenc_h264_defaults(&o);
     const int depth = format.component[0].depth, lowest_qp = depth == 10 ? -12 : 0;
     const bool is_420 = format.components == 3 && format.component[1].log2_subsample_y;
-    if (is_420 && depth == 8) o.profile = random.between(CUDAENC_H264_AUTO_PROFILE, CUDAENC_H264_CAVLC_444_INTRA);
+    if (is_420 && depth == 8) o.profile = random.between(CUDAENC_H264_AUTO_PROFILE, CUDAENC_H264_HIGH_444);
     o.slices = std::min(random.between(0, 3), (format.height + 15) / 16);
     o.rate_control = random.between(CUDAENC_H264_CONSTANT_QP, CUDAENC_H264_BIT_RATE);
     o.qp = random.one_in(4) ? lowest_qp : random.between(lowest_qp, 51);
@@ -85,14 +85,14 @@ inline CudaencH264Options random_h264_options(Random &random, const CudaencForma
             for (size_t i = 0; i < size; i++)
                 bytes[i] = static_cast<uint8_t>((picture + 3) * (i + 5) * 0x9E3779B1 >> 16);
         };
-    if (is_420 && depth == 8 && random.one_in(3)) {  // P pictures
+    if (random.one_in(3)) {  // P pictures
         o.gop_size = random.between(2, 12);
         o.scene_cut = random.between(0, 100), o.min_gop_size = random.between(0, o.gop_size);
         if (random.one_in(2)) o.intra_refresh = random.between(1, o.gop_size - 1);
         if (random.one_in(4)) o.slices = 0, o.slice_max_bytes = random.between(640, 3000);
         o.effort = 0;
         o.keystream = nullptr;
-        if (o.profile > CUDAENC_H264_HIGH) o.profile = CUDAENC_H264_AUTO_PROFILE;
+        if (o.profile == CUDAENC_H264_CAVLC_444_INTRA) o.profile = CUDAENC_H264_HIGH_444;
     }
     if (o.keystream) o.encrypt_parts = random.between(0, 3);
     return o;

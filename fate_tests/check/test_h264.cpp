@@ -500,6 +500,17 @@ START_TEST(profiles_and_levels) {
         EXPECT(p.sets.level_idc == c.level && p.picture.slices == c.slices, "%s %dx%d, %d/s: level %d, %d slices",
                h264_inputs[c.format].name, c.width, c.height, c.fps, p.sets.level_idc, p.picture.slices);
     }
+    // With P pictures none is an Intra profile.
+    for (const auto &[input, idc] : {std::pair{0, 100}, {1, 122}, {2, 244}, {3, 100}, {4, 110}, {6, 244}, {7, 110}}) {
+        CudaencConfig config = make_h264_config(make_h264_format(h264_inputs[input], 1920, 1080), "cpu", &log);
+        config.h264.effort = 0;
+        config.h264.gop_size = 12;
+        const h264::Params p = h264::make_params(config.format, config.h264);
+        const h264::ParameterSets &sets = p.sets;
+        EXPECT(sets.profile_idc == idc && sets.constraint_sets == (idc == 100 ? 0x0C : 0) && p.slices.size() == 1,
+               "%s: profile %d, %#x, %zu slices", h264_inputs[input].name, sets.profile_idc, sets.constraint_sets,
+               p.slices.size());
+    }
     // Where no level has the bits that are expected, the highest one is told.
     CudaencConfig config = make_h264_config(make_h264_format(h264_inputs[0], 8192, 4320), "cpu", &log);
     config.h264.qp = 0;
@@ -606,7 +617,7 @@ START_TEST(refusals) {
         c.format.component[1].log2_subsample_y = c.format.component[2].log2_subsample_y = 0;
         c.h264.profile = CUDAENC_H264_MAIN;
     });
-    refused("profile 7", [](C &c) { c.h264.profile = 7; });
+    refused("profile 8", [](C &c) { c.h264.profile = 8; });
     refused("level 3.1 is not allowed", [](C &c) { c.h264.level = 31; });
     refused("level 33 is not allowed", [](C &c) { c.h264.level = 33; });
     refused("slices 69", [](C &c) { c.h264.slices = 69; });

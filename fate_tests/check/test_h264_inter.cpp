@@ -12,21 +12,26 @@ using namespace cudaenc::testing;
 
 namespace {
 
-// A picture of 4:2:0 in bytes; samples beyond its edges repeat them.
+// A picture; samples beyond its edges repeat them.
 struct Planes {
     int width, height;  // luma
-    std::vector<uint8_t> samples[3];
-    Planes(int w, int h) : width(w), height(h) {
+    ChromaFormat chroma;
+    int depth;
+    std::vector<uint16_t> samples[3];
+    Planes(int w, int h, ChromaFormat f = ChromaFormat::c420, int bit_depth = 8)
+        : width(w), height(h), chroma(f), depth(bit_depth) {
         for (int c = 0; c < 3; c++) samples[c].resize(static_cast<size_t>(columns(c) * rows(c)));
     }
-    int columns(int c) const { return c ? (width + 1) / 2 : width; }
-    int rows(int c) const { return c ? (height + 1) / 2 : height; }
-    uint8_t &at(int c, int x, int y) { return samples[c][static_cast<size_t>(y * columns(c) + x)]; }
+    int columns(int c) const { return c && chroma != ChromaFormat::c444 ? (width + 1) / 2 : width; }
+    int rows(int c) const { return c && chroma == ChromaFormat::c420 ? (height + 1) / 2 : height; }
+    uint16_t &at(int c, int x, int y) { return samples[c][static_cast<size_t>(y * columns(c) + x)]; }
     int clamped(int c, int x, int y) const {
         return samples[c][static_cast<size_t>(std::clamp(y, 0, rows(c) - 1) * columns(c) +
                                               std::clamp(x, 0, columns(c) - 1))];
     }
-    SampleLayout layout(int c) const { return {samples[c].data(), columns(c), 1, 0, 8}; }
+    SampleLayout layout(int c) const {
+        return {reinterpret_cast<const uint8_t *>(samples[c].data()), 2 * columns(c), 2, 0, depth};
+    }
 };
 
 enum class Motion { none, pan, many, cut, noise, fade, kinds };
@@ -44,8 +49,9 @@ int scene(int x4, int y4, uint32_t seed) {
     return v;
 }
 
-Planes picture_of(Random &random, int width, int height, Motion motion, int number) {
-    Planes p(width, height);
+Planes picture_of(Random &random, int width, int height, Motion motion, int number,
+                  ChromaFormat chroma = ChromaFormat::c420, int depth = 8) {
+    Planes p(width, height, chroma, depth);
     uint32_t seed = 5;
     for (int c = 0; c < 3; c++)
         for (int y = 0; y < p.rows(c); y++)
@@ -56,19 +62,21 @@ Planes picture_of(Random &random, int width, int height, Motion motion, int numb
                 if (motion == Motion::cut && number > 2) seed = 400;
                 if (motion == Motion::noise) noise = random.between(-90, 90);
                 if (motion == Motion::fade) light = 9 * number;
-                const int scale = c ? 8 : 4;
+                const int scale_x = 4 * width / p.columns(c), scale_y = 4 * height / p.rows(c);
                 const int v =
-                    scene(scale * x + dx, scale * y + dy, seed + static_cast<uint32_t>(100 * c)) + noise + light;
-                p.at(c, x, y) = static_cast<uint8_t>(std::clamp(v, 0, 255));
+                    scene(scale_x * x + dx, scale_y * y + dy, seed + static_cast<uint32_t>(100 * c)) + noise + light;
+                const int fine = depth > 8 ? random.between(0, 3) : 0;
+                p.at(c, x, y) = static_cast<uint16_t>((std::clamp(v, 0, 255) << (depth - 8)) + fine);
             }
     return p;
 }
 
-PictureFormat format_of(int width, int height, bool high, int slices = 1) {
+PictureFormat format_of(int width, int height, bool high, int slices = 1, ChromaFormat chroma = ChromaFormat::c420,
+                        int depth = 8) {
     return {.width = width,
             .height = height,
-            .chroma = ChromaFormat::c420,
-            .bit_depth = 8,
+            .chroma = chroma,
+            .bit_depth = depth,
             .slices = slices,
             .transform_8x8 = high,
             .long_level_prefix = high,
@@ -101,8 +109,6 @@ int chroma_between(const Planes &p, int c, int x, int y, int fx, int fy) {
            6;
 }
 
-std::vector<Sample> wide(const std::vector<uint8_t> &from) { return {from.begin(), from.end()}; }
-
 START_TEST(interpolation) {
     Random random(static_cast<uint64_t>(_i));
     ThreadPool pool(2);
@@ -111,7 +117,7 @@ START_TEST(interpolation) {
     std::vector<Sample> samples[3];
     ConstBlock blocks[3];
     for (int c = 0; c < 3; c++) {
-        samples[c] = wide(p.samples[c]);
+        samples[c] = p.samples[c];
         blocks[c] = {samples[c].data(), p.columns(c)};
     }
     ReferencePicture reference;
@@ -129,7 +135,7 @@ START_TEST(interpolation) {
             EXPECT_EQ(predicted.luma[k],
                       luma_between(p, 16 * x + k % 16 + (v.x >> 2), 16 * y + k / 16 + (v.y >> 2), v.x & 3, v.y & 3));
         for (int c = 0; c < 2; c++) {
-            predict_chroma(reference.chroma[c], 8 * x, 8 * y, v, 8, predicted.chroma[c]);
+            predict_chroma(reference, 1 + c, 16 * x, 16 * y, v, 16, predicted.chroma[c]);
             for (int k = 0; k < 64; k++)
                 EXPECT_EQ(predicted.chroma[c][k], chroma_between(p, 1 + c, 8 * x + k % 8 + (v.x >> 3),
                                                                  8 * y + k / 8 + (v.y >> 3), v.x & 7, v.y & 7));
@@ -194,7 +200,7 @@ struct Coded {
 
 std::string checksum_of(const PictureFormat &f, const SequenceCoder &coder) {
     Checksum sum;
-    for (int c = 0; c < 3; c++) {
+    for (int c = 0; c < f.components(); c++) {
         const ConstBlock r = coder.decoded(c);
         for (int y = 0; y < f.macroblock_rows() * f.rows(c); y++)
             for (int x = 0; x < f.macroblock_columns() * f.columns(c); x++) sum.add(r.data[y * r.stride + x]);
@@ -206,12 +212,16 @@ Coded code(Random &random, const PictureFormat &f, Motion motion, const PictureQ
            int pictures, int threads, int gop_size) {
     ThreadPool pool(threads);
     ParameterSets sets{};
-    sets.profile_idc = f.transform_8x8 ? 100 : 66;
+    sets.profile_idc = f.chroma == ChromaFormat::c444   ? 244
+                       : f.chroma == ChromaFormat::c422 ? 122
+                       : f.bit_depth > 8                ? 110
+                       : f.transform_8x8                ? 100
+                                                        : 66;
     sets.level_idc = 51;
     sets.format = f.coded();
     sets.width = f.width;
     sets.height = f.height;
-    sets.pic_init_qp = 26;
+    sets.pic_init_qp = 26 + qp_bd_offset(f.bit_depth);
     sets.max_num_ref_frames = 1;
     Coded coded;
     coded.stream = make_sps(sets);
@@ -222,9 +232,9 @@ Coded code(Random &random, const PictureFormat &f, Motion motion, const PictureQ
     for (int s = 0; s < f.slices; s++) in_order.push_back(f.slice(s));
     SliceCoder slices(f.coded(), in_order);
     std::vector<Macroblock> macroblocks(static_cast<size_t>(f.macroblocks()));
-    LineVector<int16_t> levels(macroblocks.size() * 16 * 26);
+    LineVector<int16_t> levels(macroblocks.size() * 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma)));
     for (int i = 0; i < pictures; i++) {
-        const Planes p = picture_of(random, f.width, f.height, motion, i);
+        const Planes p = picture_of(random, f.width, f.height, motion, i, f.chroma, f.bit_depth);
         const SampleLayout layouts[3] = {p.layout(0), p.layout(1), p.layout(2)};
         const bool predicted = i % gop_size != 0;
         coder.begin(layouts, pool);
@@ -262,17 +272,22 @@ START_TEST(sequences) {
     const int sizes[][2] = {{16, 16}, {176, 144}, {90, 70}, {16, 130}, {150, 16}, {64, 48}};
     const auto &size = random.of(sizes);
     const int slices = random.one_in(2) ? 1 : random.between(1, (size[1] + 15) / 16);
-    const PictureFormat f = format_of(size[0], size[1], !random.one_in(3), slices);
+    // Then all formats, gray first, of 8 and of 10 bits.
+    const int other = _i - 48;
+    const ChromaFormat chroma = other < 0 ? ChromaFormat::c420 : static_cast<ChromaFormat>(other % 4);
+    const int depth = other < 0 || (other / 4 % 2 == 0 && chroma != ChromaFormat::c420) ? 8 : 10;
+    const bool high = !random.one_in(3) || other >= 0;
+    const PictureFormat f = format_of(size[0], size[1], high, slices, chroma, depth);
     const Motion motion = static_cast<Motion>(_i % static_cast<int>(Motion::kinds));
     const PictureQuality quality = {
-        .qp = random.one_in(5) ? kMaxQp + random.between(1, kDropSteps) : random.between(0, 51),
+        .qp = random.one_in(5) ? kMaxQp + random.between(1, kDropSteps) : random.between(-qp_bd_offset(depth), 51),
         .effort = kAllTypes,
         .aq_strength = random.one_in(2) ? 0 : random.between(1, 1024)};
     const bool deblock = !random.one_in(4);
     const int gop_size = random.between(2, 20);
-    const std::string what =
-        format_string("%dx%d in %d slices, %s, QP %d, deblock %d, gop %d", size[0], size[1], slices,
-                      motion_names[static_cast<int>(motion)], quality.qp, deblock, gop_size);
+    const std::string what = format_string("%dx%d of format %d, %d bits, in %d slices, %s, QP %d, deblock %d, gop %d",
+                                           size[0], size[1], static_cast<int>(chroma), depth, slices,
+                                           motion_names[static_cast<int>(motion)], quality.qp, deblock, gop_size);
     const uint64_t seed = random.word();
     Random first(seed), second(seed);
     const Coded coded = code(first, f, motion, quality, deblock, 6, 1, gop_size);
@@ -309,7 +324,7 @@ int main(int argc, char **argv) {
     TCase *c = add_case(suite, "inter");
     tcase_add_loop_test(c, interpolation, 1, 9);
     tcase_add_test(c, finds_a_shift);
-    tcase_add_loop_test(c, sequences, 0, 48);
+    tcase_add_loop_test(c, sequences, 0, 48 + 48);
     tcase_add_test(c, saves_bytes);
     return run_suite(suite);
 }

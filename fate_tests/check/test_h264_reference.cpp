@@ -59,11 +59,60 @@ START_TEST(predictions) {
             for (int c = 1; c < 3; c++) {
                 const decoder::ReferencePlane chroma{decoded.planes[c].data(), decoded.width(c), decoded.height(c),
                                                      255};
-                predict_chroma(reference.chroma[c - 1], x / 2, y / 2, v, 4, own);
+                predict_chroma(reference, c, x, y, v, 8, own);
                 for (int i = 0; i < 16; i++)
                     EXPECT(
                         own[i / 4 * 8 + i % 4] == chroma.chroma(8 * (x / 2 + i % 4) + v.x, 8 * (y / 2 + i / 4) + v.y),
                         "component %d, (%d, %d) by (%d, %d), sample %d", c, x, y, v.x, v.y, i);
+            }
+        }
+    }
+}
+END_TEST
+
+// The same of every format, of 8 and of 10 bits.
+START_TEST(predictions_of_formats) {
+    ThreadPool pool(2);
+    Random random(static_cast<uint64_t>(_i) + 7);
+    const ChromaFormat format = static_cast<ChromaFormat>(_i % 4);
+    const int depth = _i < 4 ? 8 : 10, most = (1 << depth) - 1, columns = random.between(1, 4),
+              rows = random.between(1, 3);
+    const bool like_luma = format == ChromaFormat::c444;
+    const int width[] = {16 * columns, like_luma ? 16 * columns : 8 * columns};
+    const int height[] = {16 * rows, format == ChromaFormat::c420 ? 8 * rows : 16 * rows};
+    std::vector<Sample> planes[3];
+    ConstBlock blocks[3];
+    for (int c = 0; c < (format == ChromaFormat::c400 ? 1 : 3); c++) {
+        planes[c].resize(static_cast<size_t>(width[c > 0] * height[c > 0]));
+        for (Sample &s : planes[c])
+            s = static_cast<Sample>(random.one_in(3) ? random.of({0, most}) : random.between(0, most));
+        blocks[c] = {planes[c].data(), width[c > 0]};
+    }
+    ReferencePicture reference;
+    reference.format = format;
+    reference.bit_depth = depth;
+    reference.build(blocks, width[0], height[0], pool);
+    for (int round = 0; round < 500; round++) {
+        const int size = random.of({8, 16}), to_x = 16 * columns - size, to_y = 16 * rows - size;
+        const int x = size * random.between(0, to_x / size), y = size * random.between(0, to_y / size);
+        const Vector v{static_cast<int16_t>(random.between(4 * (-kReach - x), 4 * (to_x - x + kReach))),
+                       static_cast<int16_t>(random.between(4 * (-kReach - y), 4 * (to_y - y + kReach)))};
+        for (int c = 0; c < (format == ChromaFormat::c400 ? 1 : 3); c++) {
+            const decoder::ReferencePlane plane{planes[c].data(), width[c > 0], height[c > 0], most};
+            const bool as_luma = !c || like_luma, tall = format == ChromaFormat::c422;
+            const int w = as_luma ? size : size / 2, h = as_luma || tall ? size : size / 2, stride = as_luma ? 16 : 8;
+            Sample own[256];
+            if (c)
+                predict_chroma(reference, c, x, y, v, size, own);
+            else
+                predict_luma(reference, x, y, v, size, own);
+            for (int i = 0; i < w * h; i++) {
+                const int at_x = x * w / size + i % w, at_y = y * h / size + i / w;
+                const int expected = as_luma ? plane.luma(4 * at_x + v.x, 4 * at_y + v.y)
+                                             : plane.chroma(8 * at_x + v.x, 8 * at_y + (tall ? 2 : 1) * v.y);
+                EXPECT(own[i / w * stride + i % w] == expected,
+                       "format %d, %d bits, component %d, (%d, %d) by (%d, %d), sample %d: %d, not %d", _i % 4, depth,
+                       c, x, y, v.x, v.y, i, own[i / w * stride + i % w], expected);
             }
         }
     }
@@ -132,6 +181,7 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("h264 reference");
     TCase *c = add_case(suite, "reference");
     tcase_add_test(c, predictions);
+    tcase_add_loop_test(c, predictions_of_formats, 0, 8);
     tcase_add_loop_test(c, devices, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, large_pictures, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);

@@ -89,6 +89,10 @@ $(foreach v,vsynth1 vsynth2,$(call H264_CAVLC_CUDA,gop-$(v),$(v),yuv420p,352x288
 $(foreach p,baseline main,$(call H264_CAVLC_CUDA,gop-$(p),vsynth3,yuv420p,34x34,6,-g 12 -qp 8 -profile $(p) -effort 0))
 $(foreach q,0 51,$(call H264_CAVLC_CUDA,gop-qp-$(q),mix,yuv420p,80x62,3,-g 12 -qp $(q) -effort 0))
 $(foreach f,nv12 yuvj420p,$(call H264_CAVLC_CUDA,gop-$(f),mix,$(f),46x36,3,-g 12 -qp 20 -effort 0))
+$(foreach f,yuv422p yuv444p gray yuv420p10le yuv422p10le yuv444p10le gray10le p010le,\
+    $(call H264_CAVLC_CUDA,gop-$(f),mix,$(f),46x36,3,-g 12 -qp 20 -effort 0))
+$(call H264_CAVLC_CUDA,gop-slices-yuv422p10le,mix,yuv422p10le,46x36,3,-g 12 -qp -12 -slices 3 -effort 0)
+$(call H264_CAVLC_CUDA,gop-refresh-yuv444p,mix,yuv444p,80x62,5,-g 12 -qp 34 -intra_refresh 3 -effort 0)
 $(foreach s,1x1 3x5 7x300,$(call H264_CAVLC_CUDA,gop-$(s),mix,yuv420p,$(s),3,-g 12 -qp 30 -effort 0))
 $(call H264_CAVLC_CUDA,gop-options,vsynth3,yuv420p,34x34,20,-g 18 -qp 30 -deblock 0 -aud 1 -async_depth 3 -effort 0)
 $(call H264_CAVLC_CUDA,gop-keys,vsynth3,yuv420p,34x34,12,-g 6 -force_key_frames 0.16 -sc_threshold 0 -qp 24 -effort 0)

@@ -346,10 +346,8 @@ warns 1280x720,yuv422p10le "the frame rate is not known, and taken for 25: -r se
     -vf "format=yuv422p10le,settb=1/1000,setpts=N*40" -fps_mode vfr
 warns 64x48,gray "-minrate has no effect: -cbr 1 fills the stream up to its bit rate" -b:v 2M -minrate 2M
 encoder=h264_cavlc_cuda lines=1
-refuse 64x48,yuv422p "gop_size 12 is not allowed with 4:2:2 of 8 bits: P pictures are 4:2:0 of 8 bits" -g 12
-refuse 64x48,gray "gop_size 12 is not allowed with gray of 8 bits" -g 12
-refuse 64x48,yuv420p10le "gop_size 12 is not allowed with 4:2:0 of 10 bits" -g 12
-refuse 64x48,yuv420p "gop_size 12 is not allowed with profile high10, which is all intra: it goes with baseline" -g 12 -profile:v high10
+refuse 64x48,yuv444p "gop_size 12 is not allowed with profile cavlc444, which is all intra: it goes with any other" -g 12 -profile:v cavlc444
+refuse 64x48,yuv444p "profile high422 is not allowed with 4:4:4 of 8 bits" -g 12 -profile:v high422
 refuse 64x48,yuv420p "gop_size 12 is not allowed with effort 2: it goes with 0" -g 12 -effort 2
 refuse 64x48,yuv420p "gop_size 12 is not allowed with encryption" -g 12 -encrypt_key 00112233445566778899aabbccddeeff -encrypt_iv 00112233445566778899aabbccddeeff
 refuse 64x48,yuv420p "min_gop_size 13 is not allowed: it is 0 to 12" -g 12 -keyint_min 13

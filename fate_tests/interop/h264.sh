@@ -107,7 +107,7 @@ keys "0" "${source[@]}" -- -g 100 -sc_threshold 0
 # ---- P pictures in containers: packets in the order of pictures, dts as pts, IDR pictures as keys, the samples of the byte stream.
 # FFmpeg's parser, without which MPEG-TS has no packets, calls recovery points keys, too.
 shown() { ffmpeg "$@" -fps_mode passthrough -f rawvideo - | md5sum; }
-for options in "-g 8 -profile baseline" "-g 8 -aud 1 -slices 3" "-g 50 -intra_refresh 6" "-g 8 -slice_max_bytes 700"; do
+for options in "-g 8 -profile baseline" "-g 8 -aud 1 -slices 3" "-g 50 -intra_refresh 6" "-g 8 -slice_max_bytes 700" "-g 8 -pix_fmt yuv422p10 -slices 2" "-g 8 -pix_fmt yuv444p"; do
     # shellcheck disable=SC2206 # words
     source=(-f lavfi -i testsrc2=s=176x144:r=25 -frames:v 20 -pix_fmt yuv420p "${encode[@]}" $options -sc_threshold 0 -crf 26 -bitexact)
     ffmpeg "${source[@]}" -f h264 "$work/gop.h264"

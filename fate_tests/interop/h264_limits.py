@@ -20,7 +20,8 @@ from tally import expect, finish
 FFMPEG, DEVICE = sys.argv[1] + '/ffmpeg', (sys.argv[2:] or ['cpu'])[0]
 FOLDER = Path(tempfile.mkdtemp())
 PROFILES = {66: ('baseline', 'yuv420p'), 77: ('main', 'yuv420p'), 100: ('high', 'yuv420p'), 110: ('high10', 'yuv420p10'),
-            122: ('high422', 'yuv422p10'), 44: ('cavlc444', 'yuv444p10')}
+            122: ('high422', 'yuv422p10'), 44: ('cavlc444', 'yuv444p10'),
+            244: ('high444', 'yuv444p10')}
 
 
 def pictures(width, height, part):

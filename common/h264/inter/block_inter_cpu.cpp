@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "../../simd.h"
-#include "../syntax/sample_vectors.h"
 
 namespace cudaenc::h264 {
 
@@ -128,16 +127,73 @@ template <class Rows>
 [[gnu::always_inline]] inline void store(Sample *to, const Rows &rows) {
     std::memcpy(to, &rows, sizeof rows);
 }
-[[gnu::always_inline]] inline Half widened_8(const uint8_t *from) {
+using Samples8 = uint16_t __attribute__((vector_size(16)));
+[[gnu::always_inline]] inline Samples8 load_8(const uint8_t *from) {
     using Bytes8 = uint8_t __attribute__((vector_size(8)));
     Bytes8 bytes;
     std::memcpy(&bytes, from, sizeof bytes);
-    return __builtin_convertvector(bytes, Half);
+    return __builtin_convertvector(bytes, Samples8);
+}
+[[gnu::always_inline]] inline Samples8 load_8(const Sample *from) {
+    Samples8 samples;
+    std::memcpy(&samples, from, sizeof samples);
+    return samples;
+}
+
+// ---- From whole samples alone
+
+using Sums8 = int32_t __attribute__((vector_size(32)));
+[[gnu::always_inline]] inline Sums8 load_sums(const Sample *from) {
+    return __builtin_convertvector(load_8(from), Sums8);
+}
+[[gnu::always_inline]] inline Sums8 six_taps_of(const Sample *at, ptrdiff_t step) {
+    return six_taps(load_sums(at - 2 * step), load_sums(at - step), load_sums(at), load_sums(at + step),
+                    load_sums(at + 2 * step), load_sums(at + 3 * step));
+}
+[[gnu::always_inline]] inline Samples8 rounded(Sums8 sums, int shift, int most) {
+    sums = (sums + (1 << (shift - 1))) >> shift;
+    sums = sums < 0 ? Sums8{} : sums;
+    sums = sums > most ? Sums8{} + most : sums;
+    return __builtin_convertvector(sums, Samples8);
+}
+
+// 8 samples of a plane of a reference.
+template <HalfPlane Plane>
+[[gnu::always_inline]] inline Samples8 samples_of(const Sample *at, ptrdiff_t stride, int most) {
+    if constexpr (Plane == kWhole) return load_8(at);
+    if constexpr (Plane == kRight) return rounded(six_taps_of(at, 1), 5, most);
+    if constexpr (Plane == kBelow) return rounded(six_taps_of(at, stride), 5, most);
+    Sums8 sums[6];
+    for (int i = 0; i < 6; i++) sums[i] = six_taps_of(at + i - 2, stride);
+    return rounded(six_taps(sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]), 10, most);
+}
+template <HalfPlane Plane>
+[[gnu::always_inline]] inline void get_square(const Sample *at, ptrdiff_t stride, int size, int most, bool mean,
+                                              Sample *to) {
+    for (int y = 0; y < size; y++, at += stride, to += 16)
+        for (int x = 0; x < size; x += 8) {
+            const Samples8 own = samples_of<Plane>(at + x, stride, most);
+            store(to + x, mean ? (own + load_8(to + x) + 1) >> 1 : own);
+        }
+}
+
+CUDAENC_CLONES void interpolate(const SamplePlane &plane, int x, int y, Vector v, int size, int most, Sample *to) {
+    const QuarterSource s = quarter_source(4 * (v.y & 3) + (v.x & 3));
+    for (int i = 0; i < (v.x & 1 || v.y & 1 ? 2 : 1); i++) {
+        const Sample *const at = plane.at(x + (v.x >> 2) + s.x[i], y + (v.y >> 2) + s.y[i]);
+        const ptrdiff_t stride = plane.stride();
+        if (s.plane[i] == kWhole) get_square<kWhole>(at, stride, size, most, i, to);
+        if (s.plane[i] == kRight) get_square<kRight>(at, stride, size, most, i, to);
+        if (s.plane[i] == kBelow) get_square<kBelow>(at, stride, size, most, i, to);
+        if (s.plane[i] == kCentre) get_square<kCentre>(at, stride, size, most, i, to);
+    }
 }
 
 }  // namespace
 
 CUDAENC_CLONES void predict_luma(const ReferencePicture &reference, int x, int y, Vector v, int size, Sample *to) {
+    if (reference.predicts_from_samples(0))
+        return interpolate(reference.samples[0], x, y, v, size, (1 << reference.bit_depth) - 1, to);
     const QuarterBlock p = quarter_block(reference, x, y, v);
     const uint8_t *a = p.first, *b = p.second;
     if (size == 16) {
@@ -152,24 +208,46 @@ CUDAENC_CLONES void predict_luma(const ReferencePicture &reference, int x, int y
     }
 }
 
-CUDAENC_CLONES void predict_chroma(const BytePlane &plane, int x, int y, Vector v, int size, Sample *to) {
-    const int16_t fx = v.x & 7, fy = v.y & 7;
-    const uint8_t *at = plane.at(x + (v.x >> 3), y + (v.y >> 3));
+namespace {
+
+// A block of 4 or 8 columns. at: its first sample, in whole samples of the reference; fx, fy: eighths.
+template <class T>
+[[gnu::always_inline]] inline void interpolate_chroma(const T *at, ptrdiff_t stride, int fx, int fy, int columns,
+                                                      int rows, Sample *to) {
     // Between two columns, times 8. Of 4 columns 8 are read, and the others left out.
-    const auto row_at = [=](const uint8_t *row) __attribute__((always_inline)) {
-        return widened_8(row) * static_cast<int16_t>(8 - fx) + widened_8(row + 1) * fx;
+    const auto row_at = [=](const T *row) __attribute__((always_inline)) {
+        return load_8(row) * static_cast<uint16_t>(8 - fx) + load_8(row + 1) * static_cast<uint16_t>(fx);
     };
-    Half above = row_at(at);
-    for (int row = 0; row < size; row++, to += 8) {
-        at += plane.stride();
-        const Half below = row_at(at), rounded = above * static_cast<int16_t>(8 - fy) + below * fy + 32;
-        const Half samples = rounded >> 6;
-        if (size == 8)
+    Samples8 above = row_at(at);
+    for (int row = 0; row < rows; row++, to += 8) {
+        at += stride;
+        const Samples8 below = row_at(at), rounded = above * static_cast<uint16_t>(8 - fy) +
+                                                     below * static_cast<uint16_t>(fy) + uint16_t{32};
+        const Samples8 samples = rounded >> 6;
+        if (columns == 8)
             store(to, samples);
         else
             std::memcpy(to, &samples, sizeof samples / 2);
         above = below;
     }
+}
+
+}  // namespace
+
+CUDAENC_CLONES void predict_chroma(const ReferencePicture &reference, int component, int x, int y, Vector v, int size,
+                                   Sample *to) {
+    const SamplePlane &wide = reference.samples[component];
+    if (reference.format == ChromaFormat::c444)
+        return interpolate(wide, x, y, v, size, (1 << reference.bit_depth) - 1, to);
+    // The vertical unit is a quarter of a chroma sample where chroma has all rows.
+    const bool tall = reference.format == ChromaFormat::c422;
+    const int fx = v.x & 7, fy = tall ? 2 * (v.y & 3) : v.y & 7;
+    x = x / 2 + (v.x >> 3), y = tall ? y + (v.y >> 2) : y / 2 + (v.y >> 3);
+    const int columns = size / 2, rows = tall ? size : size / 2;
+    if (reference.predicts_from_samples(component))
+        return interpolate_chroma(wide.at(x, y), wide.stride(), fx, fy, columns, rows, to);
+    const BytePlane &plane = reference.chroma[component - 1];
+    interpolate_chroma(plane.at(x, y), plane.stride(), fx, fy, columns, rows, to);
 }
 
 CUDAENC_CLONES uint32_t squared_error(const Sample *a, const Sample *b, int count) {

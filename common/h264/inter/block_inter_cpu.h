@@ -5,6 +5,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "../syntax/sample_vectors.h"
 #include "reference.h"
 
 namespace cudaenc::h264 {
@@ -121,10 +122,11 @@ class SumsAround {
     QuarterSums sums_[kSide * kSide];
 };
 
-// Predictions: luma of 8 or 16 columns and rows, to rows of 16; chroma (8.4.2.2.2) of 4 or 8, to rows of 8. x and
-// y: of the block in its plane; the vector is luma's.
+// Predictions of a square of 8 or 16 columns and rows of luma, whose first sample is in column x and row y.
+// Luma, to rows of 16.
 void predict_luma(const ReferencePicture &reference, int x, int y, Vector v, int size, Sample *to);
-void predict_chroma(const BytePlane &plane, int x, int y, Vector v, int size, Sample *to);
+// Component 1 or 2 of the same: of 4:4:4 as luma, of others (8.4.2.2.2) to rows of 8.
+void predict_chroma(const ReferencePicture &reference, int component, int x, int y, Vector v, int size, Sample *to);
 
 // The sum of squared differences of `count` samples, a multiple of 16.
 uint32_t squared_error(const Sample *a, const Sample *b, int count);

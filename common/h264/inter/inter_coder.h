@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The coder of an inter macroblock whose motion is known: transform, levels, reconstruction; or P_Skip. 4:2:0 of 8
-// bits.
+// The coder of an inter macroblock whose motion is known: transform, levels, reconstruction; or P_Skip.
 #pragma once
 #include "../intra/macroblock_coder.h"
 #include "block_inter_cpu.h"
@@ -8,16 +7,18 @@
 
 namespace cudaenc::h264 {
 
-// A macroblock's samples, 16 and 8 in a row.
+// A macroblock's samples, 16 in a row, or 8 of chroma of 4:2:0 and 4:2:2.
 struct MacroblockSamples {
     alignas(32) Sample luma[256];
-    alignas(32) Sample chroma[2][64];
+    alignas(32) Sample chroma[2][256];
+    Sample *of(int component) { return component ? chroma[component - 1] : luma; }
+    const Sample *of(int component) const { return component ? chroma[component - 1] : luma; }
 };
 
 class InterCoder {
   public:
     InterCoder(const PictureFormat &format, const ReferencePicture &reference)
-        : transform_8x8_(format.transform_8x8), reference_(reference) {}
+        : format_(format), coded_(format.coded()), reference_(reference) {}
 
     struct Place {
         int x, y;  // macroblocks
@@ -28,7 +29,7 @@ class InterCoder {
         uint32_t vector_bits;  // of the macroblock's vectors
     };
     // Of an intra macroblock, comparable with InterOutcome::cost.
-    static uint64_t intra_cost(const CodedFormat &format, const MacroblockSamples &source, int qp, int drop_step,
+    static uint64_t intra_cost(const PictureFormat &format, const MacroblockSamples &source, int qp, int drop_step,
                                const Macroblock &macroblock, const int16_t *levels,
                                const MacroblockSamples &reconstruction);
     // Writes type, transform and pattern of the macroblock, its levels and its reconstruction.
@@ -40,28 +41,33 @@ class InterCoder {
         int pattern;  // of 8x8 blocks
         uint64_t cost;
         uint32_t bits;
-        alignas(32) int16_t levels[256];
-        alignas(32) Sample reconstruction[256];
+        alignas(32) int16_t levels[3][256];  // of components that are coded as luma
+        alignas(32) Sample reconstruction[3][256];
     };
     struct Chroma {
         int pattern;
         uint64_t cost;
         uint32_t bits;
-        alignas(32) int16_t dc[16], ac[128];
-        alignas(32) Sample reconstruction[2][64];
+        alignas(32) int16_t dc[16], ac[256];
+        alignas(32) Sample reconstruction[2][128];
     };
     uint64_t cost_of(uint64_t distortion, uint64_t bits) const { return h264::cost_of(lambda_, distortion, bits); }
+    int samples_of(int component) const { return format_.columns(component) * format_.rows(component); }
+    void predict_square(const Place &place, Vector v, int x, int y, int size, MacroblockSamples &to);
     void predict(const Place &place, const MacroblockMotion &motion);
+    void copy(const MacroblockSamples &from, MacroblockSamples &to) const;
     uint64_t skip_cost(const Place &place, const MacroblockSamples &source);
     template <int Size>
     void code_luma(const MacroblockSamples &source, Luma &luma);
     void code_chroma_blocks(const MacroblockSamples &source);
+    void write_levels(const Luma &luma, int16_t *levels) const;
     bool exceeds_limits(const Macroblock &m, const int16_t *levels) const;
 
-    const bool transform_8x8_;
+    const PictureFormat format_;
+    const CodedFormat coded_;
     const ReferencePicture &reference_;
-    const Quantiser *luma_quantiser_ = nullptr, *chroma_quantiser_ = nullptr;
-    Quantiser without_frequencies_[2]{};
+    const Quantiser *quantisers_[3]{};  // of luma, chroma and the DC of chroma
+    Quantiser without_frequencies_[3]{};
     uint64_t lambda_ = 0;
     MacroblockSamples prediction_, skipped_;
     Luma luma_[2];

@@ -16,9 +16,15 @@ namespace cudaenc::h264 {
 
 namespace {
 
-template <int Size>
-void copy(ConstBlock from, Block to) {
-    for (int y = 0; y < Size; y++) std::memcpy(to.at(0, y).data, from.at(0, y).data, Size * sizeof(Sample));
+template <int Width>
+void copy(ConstBlock from, Block to, int rows) {
+    for (int y = 0; y < rows; y++) std::memcpy(to.at(0, y).data, from.at(0, y).data, Width * sizeof(Sample));
+}
+void copy(ConstBlock from, Block to, int columns, int rows) {
+    if (columns == 16)
+        copy<16>(from, to, rows);
+    else
+        copy<8>(from, to, rows);
 }
 
 }  // namespace
@@ -33,7 +39,7 @@ PredictedPictureCoder::PredictedPictureCoder(const PictureFormat &format, int ve
       refinement_(columns_, rows_, vertical),
       intra_done_(std::make_unique<std::atomic<int>[]>(static_cast<size_t>(rows_))) {
     const size_t count = static_cast<size_t>(columns_ * rows_);
-    for (int c = 0; c < 3; c++) {  // rows of a macroblock must not share cache sets
+    for (int c = 0; c < format.components(); c++) {  // rows of a macroblock must not share cache sets
         strides_[c] = (columns_ * format.columns(c) + 63) / 64 * 64 + 32;
         planes_[c].resize(static_cast<size_t>(strides_[c] * rows_ * format.rows(c)));
     }
@@ -43,7 +49,7 @@ PredictedPictureCoder::PredictedPictureCoder(const PictureFormat &format, int ve
     maybe_intra_.resize(count);
     inter_.resize(count);
     neighbours_.resize(count);
-    totals_.resize(count * static_cast<size_t>(blocks_per_macroblock(ChromaFormat::c420)));
+    totals_.resize(count * static_cast<size_t>(blocks_per_macroblock(format.chroma)));
 }
 
 template <class Body>
@@ -64,7 +70,7 @@ void PredictedPictureCoder::encode(const SampleLayout *components, const Picture
     picture_qp_ = std::min(quality.qp, kMaxQp);
     drop_step_ = std::max(0, quality.qp - kMaxQp);
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
-        for (int c = 0; c < 3; c++) load_lines(components[c], c, static_cast<int>(y));
+        for (int c = 0; c < format_.components(); c++) load_lines(components[c], c, static_cast<int>(y));
         choose_qps(quality, static_cast<int>(y));
     });
     search(quality.qp, before, source, pool);
@@ -83,9 +89,9 @@ void PredictedPictureCoder::encode(const SampleLayout *components, const Picture
 
 // A row of macroblocks.
 void PredictedPictureCoder::load_lines(const SampleLayout &layout, int component, int y) {
-    const int size = format_.rows(component), whole = columns_ * size;
-    const int width = component ? (format_.width + 1) / 2 : format_.width;
-    const int height = component ? (format_.height + 1) / 2 : format_.height;
+    const int size = format_.rows(component), whole = columns_ * format_.columns(component);
+    const int width = format_.columns(component) == 8 ? (format_.width + 1) / 2 : format_.width;
+    const int height = size == 8 ? (format_.height + 1) / 2 : format_.height;
     for (int i = size * y; i < size * (y + 1); i++) {
         Sample *const to = planes_[component].data() + i * strides_[component];
         load_row(layout, 0, std::min(i, height - 1), width, to);
@@ -95,13 +101,13 @@ void PredictedPictureCoder::load_lines(const SampleLayout &layout, int component
 
 void PredictedPictureCoder::load_source(const SampleLayout &luma, SourcePyramid &source, ThreadPool &pool) {
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) { load_lines(luma, 0, static_cast<int>(y)); });
-    source.build(reconstruction(0), 16 * columns_, 16 * rows_, pool);
+    source.build(reconstruction(0), 16 * columns_, 16 * rows_, pool, format_.bit_depth);
     searched_.reset();
 }
 
 const MotionSearch &PredictedPictureCoder::search(int qp, const PictureBefore &before, const SourcePyramid &source,
                                                   ThreadPool &pool) {
-    const uint32_t lambda = satd_lambda_of(qp);
+    const uint32_t lambda = motion_lambda_of(qp);
     if (searched_ != lambda) search_.find(source, before.source, lambda, pool);
     searched_ = lambda;
     return search_;
@@ -118,7 +124,7 @@ void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {
                     const uint32_t sample = luma.at(j, i).data[0];
                     sum += sample, squares += sample * sample;
                 }
-            qp = adapted_qp(qp, quality.aq_strength, sum, squares, 8);
+            qp = adapted_qp(qp, quality.aq_strength, sum, squares, format_.bit_depth);
         }
         qp_[index_of(x, y)] = static_cast<int8_t>(qp);
     }
@@ -126,7 +132,7 @@ void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {
 
 // ---- Intra macroblocks
 
-// Ranks modes on source samples, if one of the types costs less than inter. UINT32_MAX: one does.
+// Ranks modes on source samples of luma, of 8 bits, if one of the types costs less than inter. UINT32_MAX: one does.
 bool PredictedPictureCoder::rank(int x, int y, uint32_t inter) {
     constexpr ptrdiff_t kStride = 32;  // a line above, a column to the left, 8 samples above right
     alignas(32) Sample samples[17 * kStride + 32];
@@ -179,7 +185,7 @@ void PredictedPictureCoder::code_intra_row(int y) {
 void PredictedPictureCoder::code_intra(MacroblockCoder &coder, int x, int y) {
     const size_t i = index_of(x, y);
     MacroblockCoder::Place place{};
-    for (int c = 0; c < 3; c++) place.samples[c] = at(c, x, y);
+    for (int c = 0; c < format_.components(); c++) place.samples[c] = at(c, x, y);
     place.available = available(x, y);
     place.left = place.available.left ? &neighbours_[i - 1] : nullptr;
     place.above = place.available.above ? &neighbours_[i - static_cast<size_t>(columns_)] : nullptr;
@@ -199,24 +205,24 @@ void PredictedPictureCoder::code_intra(MacroblockCoder &coder, int x, int y) {
         return;
     }
     get_samples(x, y, reconstruction);
-    if (InterCoder::intra_cost(format_.coded(), source, qp_[i], drop_step_, macroblocks_[i], levels_of(i),
-                               reconstruction) < inter.cost) {
+    if (InterCoder::intra_cost(format_, source, qp_[i], drop_step_, macroblocks_[i], levels_of(i), reconstruction) <
+        inter.cost) {
         motion_[i] = {};
         return;
     }
     neighbours_[i] = as_inter;
     macroblocks_[i] = inter.macroblock;
-    std::copy(std::begin(inter.levels), std::end(inter.levels), levels_of(i));
+    std::copy(inter.levels.begin(), inter.levels.end(), levels_of(i));
     put_samples(x, y, inter.reconstruction);
 }
 
 void PredictedPictureCoder::get_samples(int x, int y, MacroblockSamples &to) {
-    copy<16>(at(0, x, y), {to.luma, 16});
-    for (int c = 0; c < 2; c++) copy<8>(at(1 + c, x, y), {to.chroma[c], 8});
+    for (int c = 0; c < format_.components(); c++)
+        copy(at(c, x, y), {to.of(c), format_.columns(c)}, format_.columns(c), format_.rows(c));
 }
 void PredictedPictureCoder::put_samples(int x, int y, const MacroblockSamples &from) {
-    copy<16>({from.luma, 16}, at(0, x, y));
-    for (int c = 0; c < 2; c++) copy<8>({from.chroma[c], 8}, at(1 + c, x, y));
+    for (int c = 0; c < format_.components(); c++)
+        copy({from.of(c), format_.columns(c)}, at(c, x, y), format_.columns(c), format_.rows(c));
 }
 
 // ---- Coding
@@ -253,7 +259,8 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
     inter.cost = result.cost;
     inter.macroblock = macroblocks_[i];
     inter.reconstruction = reconstruction;
-    std::copy_n(levels_of(i), std::size(inter.levels), inter.levels);
+    const int16_t *const levels = levels_of(i);
+    inter.levels.assign(levels, levels + 16 * blocks_per_macroblock(format_.chroma));
 }
 
 // Differences of vectors, now that all are known.
@@ -270,7 +277,7 @@ void PredictedPictureCoder::write_qp_deltas() {
         Macroblock &m = macroblocks_[i];
         if (m.first_in_slice) qp = picture_qp_;
         if (!has_qp_delta(m.type, m.coded_block_pattern)) continue;
-        const int delta = qp_delta_of(qp_[i], qp, 8);
+        const int delta = qp_delta_of(qp_[i], qp, format_.bit_depth);
         m.qp_delta = static_cast<int8_t>(delta);
         qp = qp_[i];
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // P pictures on the CPU: samples to macroblocks, levels and the reconstruction. Decisions do not depend on the number
-// of threads. Each stage takes all macroblocks at once, but for intra ones. 4:2:0 of 8 bits.
+// of threads. Each stage takes all macroblocks at once, but for intra ones.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -46,13 +46,13 @@ class PredictedPictureCoder {
   private:
     size_t index_of(int x, int y) const { return static_cast<size_t>(y * columns_ + x); }
     Block at(int component, int x, int y) {
-        const int size = component ? 8 : 16;
-        return Block{planes_[component].data(), strides_[component]}.at(size * x, size * y);
+        return Block{planes_[component].data(), strides_[component]}.at(format_.columns(component) * x,
+                                                                        format_.rows(component) * y);
     }
     int16_t *levels_of(size_t at) const {
-        return levels_ + at * 16 * static_cast<size_t>(blocks_per_macroblock(ChromaFormat::c420));
+        return levels_ + at * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma));
     }
-    uint32_t satd_lambda(size_t at) const { return satd_lambda_of(qp_[at] + drop_step_); }
+    uint32_t satd_lambda(size_t at) const { return motion_lambda_of(qp_[at] + drop_step_); }
     ByteBlock source_at(int x, int y) const { return block_at(source_->levels[0], x, y); }
     Available available(int x, int y) const { return slices_.available(x, y); }
 
@@ -87,7 +87,7 @@ class PredictedPictureCoder {
         uint64_t cost;
         Macroblock macroblock;
         MacroblockSamples reconstruction;
-        int16_t levels[16 * blocks_per_macroblock(ChromaFormat::c420)];
+        std::vector<int16_t> levels;
     };
     std::vector<uint8_t> maybe_intra_;
     std::vector<std::unique_ptr<Inter>> inter_;

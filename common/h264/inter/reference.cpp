@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kRows = 16;  // of a task
 
-CUDAENC_CLONES void narrow_row(const Sample *from, int count, uint8_t *to) {
-    for (int i = 0; i < count; i++) to[i] = static_cast<uint8_t>(from[i]);
+CUDAENC_CLONES void narrow_row(const Sample *from, int count, int shift, uint8_t *to) {
+    for (int i = 0; i < count; i++) to[i] = static_cast<uint8_t>(from[i] >> shift);
 }
 
 CUDAENC_CLONES void halve_row(const uint8_t *above, const uint8_t *below, int count, uint8_t *to) {
@@ -41,60 +41,75 @@ CUDAENC_CLONES void interpolate_row(const uint8_t *at, ptrdiff_t stride, int cou
     }
 }
 
-void narrow(ConstBlock from, BytePlane &to, ThreadPool &pool) {
+// copy(y): row y of `to`.
+template <class T, class Copy>
+void fill_rows(PaddedPlane<T> &to, ThreadPool &pool, const Copy &copy) {
     const int tasks = (to.height() + kRows - 1) / kRows;
     pool.for_each(static_cast<size_t>(tasks), [&](size_t task) {
         const int first = static_cast<int>(task) * kRows, end = std::min(first + kRows, to.height());
-        for (int y = first; y < end; y++) narrow_row(from.at(0, y).data, to.width(), to.at(0, y));
+        for (int y = first; y < end; y++) copy(y);
         to.extend(first, end);
     });
+}
+void narrow(ConstBlock from, int bit_depth, BytePlane &to, ThreadPool &pool) {
+    fill_rows(to, pool, [&](int y) { narrow_row(from.at(0, y).data, to.width(), bit_depth - 8, to.at(0, y)); });
+}
+void copy(ConstBlock from, SamplePlane &to, ThreadPool &pool) {
+    fill_rows(to, pool, [&](int y) { std::copy_n(from.at(0, y).data, to.width(), to.at(0, y)); });
 }
 
 }  // namespace
 
-void BytePlane::resize(int width, int height) {
+template <class T>
+void PaddedPlane<T>::resize(int width, int height) {
     width_ = width;
     height_ = height;
     stride_ = (width + 2 * kMargin + 63) / 64 * 64 + 64;  // rows of a macroblock must not share cache sets
     samples_.resize(static_cast<size_t>(stride_ * (height + 2 * kMargin)));
 }
 
-void BytePlane::extend(int first, int end) {
+template <class T>
+void PaddedPlane<T>::extend(int first, int end) {
     const size_t whole = static_cast<size_t>(width_) + 2 * kMargin;
     for (int y = first; y < end; y++) {
-        uint8_t *const row = at(0, y);
-        std::memset(row - kMargin, row[0], kMargin);
-        std::memset(row + width_, row[width_ - 1], kMargin);
+        T *const row = at(0, y);
+        std::fill_n(row - kMargin, kMargin, row[0]);
+        std::fill_n(row + width_, kMargin, row[width_ - 1]);
     }
-    for (int y = -kMargin; y < 0 && !first; y++) std::memcpy(at(-kMargin, y), at(-kMargin, 0), whole);
+    for (int y = -kMargin; y < 0 && !first; y++) std::copy_n(at(-kMargin, 0), whole, at(-kMargin, y));
     for (int y = height_; y < height_ + kMargin && end == height_; y++)
-        std::memcpy(at(-kMargin, y), at(-kMargin, height_ - 1), whole);
+        std::copy_n(at(-kMargin, height_ - 1), whole, at(-kMargin, y));
 }
 
-void SourcePyramid::build(ConstBlock luma, int width, int height, ThreadPool &pool) {
+template class PaddedPlane<uint8_t>;
+template class PaddedPlane<Sample>;
+
+void SourcePyramid::build(ConstBlock luma, int width, int height, ThreadPool &pool, int bit_depth) {
     levels[0].resize(width, height);
-    narrow(luma, levels[0], pool);
+    narrow(luma, bit_depth, levels[0], pool);
     for (int i = 1; i < kPyramidLevels; i++) {
         const BytePlane &from = levels[i - 1];
         BytePlane &to = levels[i];
         to.resize(from.width() / 2, from.height() / 2);
-        const int tasks = (to.height() + kRows - 1) / kRows;
-        pool.for_each(static_cast<size_t>(tasks), [&](size_t task) {
-            const int first = static_cast<int>(task) * kRows, end = std::min(first + kRows, to.height());
-            for (int y = first; y < end; y++)
-                halve_row(from.at(0, 2 * y), from.at(0, 2 * y + 1), to.width(), to.at(0, y));
-            to.extend(first, end);
-        });
+        fill_rows(to, pool,
+                  [&](int y) { halve_row(from.at(0, 2 * y), from.at(0, 2 * y + 1), to.width(), to.at(0, y)); });
     }
 }
 
-void ReferencePicture::build(const ConstBlock *samples, int width, int height, ThreadPool &pool) {
+void ReferencePicture::build(const ConstBlock *from, int width, int height, ThreadPool &pool) {
     for (BytePlane &plane : luma) plane.resize(width, height);
-    for (int c = 0; c < 2; c++) {
-        chroma[c].resize(width / 2, height / 2);
-        narrow(samples[1 + c], chroma[c], pool);
+    for (int c = 0; c < (format == ChromaFormat::c400 ? 1 : 3); c++) {
+        const int columns = c && chroma_blocks(format) ? width / 2 : width;
+        const int rows = c && format == ChromaFormat::c420 ? height / 2 : height;
+        if (predicts_from_samples(c)) {
+            samples[c].resize(columns, rows);
+            copy(from[c], samples[c], pool);
+        } else if (c) {
+            chroma[c - 1].resize(columns, rows);
+            narrow(from[c], 8, chroma[c - 1], pool);
+        }
     }
-    narrow(samples[0], luma[kWhole], pool);
+    narrow(from[0], bit_depth, luma[kWhole], pool);
     // A vector reaches kReach samples beyond the edge, and a sample more between samples.
     constexpr int kBeyond = BytePlane::kMargin - 3;
     static_assert(kBeyond > kReach + 1);

@@ -15,7 +15,7 @@ MotionRefinement::MotionRefinement(int columns, int rows, int vertical)
     }
 }
 
-uint32_t MotionRefinement::satd_lambda(size_t at) const { return satd_lambda_of(qps_[at] + drop_step_); }
+uint32_t MotionRefinement::satd_lambda(size_t at) const { return motion_lambda_of(qps_[at] + drop_step_); }
 
 VectorRange MotionRefinement::range(int x, int y) const {
     return refresh_.limited(range_of(x, y, columns_, rows_, vertical_), x);

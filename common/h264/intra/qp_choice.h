@@ -51,6 +51,9 @@ constexpr uint32_t satd_lambda_of(int qp) {
     return static_cast<uint32_t>((sixths[qp % 6] * kSatdLambda << qp / 6) >> 10);
 }
 
+// That of motion, by QPY: vectors are found in samples of 8 bits, whatever the picture has.
+constexpr uint32_t motion_lambda_of(int qp) { return satd_lambda_of(qp > 0 ? qp : 0); }
+
 inline QpChoice make_qp_choice(int qp, int bit_depth, ChromaFormat format, int chroma_qp_index_offset,
                                const Quantisers &quantisers) {
     const int drop_step = qp > kMaxQp ? qp - kMaxQp : 0;

@@ -123,7 +123,7 @@ CUDAENC_HD void put_skip_run(uint32_t run, Bits &out) {
 
 // mb_type of I_NxN in P slices (7.4.5).
 constexpr uint32_t kFirstIntraTypeOfP = 5;
-// The same of an inter macroblock that is not skipped, of 4:2:0 or 4:2:2, with one reference picture.
+// The same of an inter macroblock that is not skipped, with one reference picture.
 template <class Bits>
 CUDAENC_HD void code_inter_header(const CodedFormat &f, const Macroblock &m, Bits &out) {
     const uint32_t type = static_cast<uint32_t>(m.type) - static_cast<uint32_t>(MacroblockType::p16x16);
@@ -137,7 +137,8 @@ CUDAENC_HD void code_inter_header(const CodedFormat &f, const Macroblock &m, Bit
         put_se(m.mvd[part].x, out);
         put_se(m.mvd[part].y, out);
     }
-    put_ue(kInterCodedBlockPatternCodes[pattern], out);
+    put_ue(chroma_blocks(f.chroma) ? kInterCodedBlockPatternCodes[pattern] : kInterCodedBlockPatternCodesLuma[pattern],
+           out);
     if (f.transform_8x8_mode && pattern & 15) out.put(m.transform_size_8x8_flag, 1);
     if (pattern) put_se(m.qp_delta, out);
 }

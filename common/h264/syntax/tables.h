@@ -163,11 +163,12 @@ CUDAENC_TABLE uint8_t kCodedBlockPatternCodes[48] = {
     3,  29, 30, 17, 31, 18, 37, 8,  32, 38, 19, 9,  20, 10, 11, 2,   // chroma 0
     16, 33, 34, 21, 35, 22, 39, 4,  36, 40, 23, 5,  24, 6,  7,  1,   // 1
     41, 42, 43, 25, 44, 26, 46, 12, 45, 47, 27, 13, 28, 14, 15, 0};  // 2
-// The same for Inter, ChromaArrayType 1 and 2.
+// The same for Inter.
 CUDAENC_TABLE uint8_t kInterCodedBlockPatternCodes[48] = {
     0, 2,  3,  7,  4,  8,  17, 13, 5,  18, 9,  14, 10, 15, 16, 11,   // chroma 0
     1, 32, 33, 36, 34, 37, 44, 40, 35, 45, 38, 41, 39, 42, 43, 19,   // 1
     6, 24, 25, 20, 26, 21, 46, 28, 27, 47, 22, 29, 23, 30, 31, 12};  // 2
 CUDAENC_TABLE uint8_t kCodedBlockPatternCodesLuma[16] = {1, 10, 11, 6, 12, 7, 14, 2, 13, 15, 8, 3, 9, 4, 5, 0};
+CUDAENC_TABLE uint8_t kInterCodedBlockPatternCodesLuma[16] = {0, 1, 2, 5, 3, 6, 14, 10, 4, 15, 7, 11, 8, 12, 13, 9};
 
 }  // namespace cudaenc::h264
