@@ -8,7 +8,8 @@
 namespace cudaenc::j2k {
 
 // kSlopeOctave codes are a factor of two, so that a table has a bin for each of kSlopes codes. Code 0 is no slope.
-constexpr int kSlopes = 32768, kSlopeOctave = 512, kLowestSlope = -14;  // the last in octaves
+constexpr int kSlopes = 32768, kSlopeOctaveLog2 = 9, kSlopeOctave = 1 << kSlopeOctaveLog2;
+constexpr int kLowestSlope = -14;  // in octaves
 // Estimates use a table of fewer bins.
 constexpr int kStopBins = 1024, kSlopesOfBin = kSlopes / kStopBins;
 
@@ -26,10 +27,11 @@ CUDAENC_HD int log2_code(uint64_t x) {
     return left_out * kSlopeOctave + log2_code(static_cast<uint32_t>(x >> left_out));
 }
 
-// 2^(code / kSlopeOctave) in 1/32768, at most 0.3 % off. code: less than an octave.
+// 2^(code / kSlopeOctave) in 1 / 2^kExp2FractionLog2, at most 0.3 % off. code: less than an octave.
+constexpr int kExp2FractionLog2 = 15;
 CUDAENC_HD uint32_t exp2_code(int code) {
-    static_assert(kSlopeOctave == 1 << 9);
-    return 32768u + 64u * code - (static_cast<uint32_t>(code * (kSlopeOctave - code)) * 22 >> 9);
+    static_assert(kSlopeOctaveLog2 == 9);
+    return (1u << kExp2FractionLog2) + 64u * code - (static_cast<uint32_t>(code * (kSlopeOctave - code)) * 22 >> 9);
 }
 
 // From one truncation point of a block to a later one. reduction: in 1/64 squared steps; weight: log2_code() of what a

@@ -70,8 +70,8 @@ struct StopRule {
         if (bits < kFewBits) return false;
         if (reduction <= 0) return true;
         // reduction 2^(level / kSlopeOctave) < bits; where a test is needed the level is positive and small.
-        const int octaves = level(plane) >> 9, rest = level(plane) & (kSlopeOctave - 1);
-        return (static_cast<uint64_t>(reduction) * exp2_code(rest) >> (15 - octaves)) < bits;
+        const int octaves = level(plane) >> kSlopeOctaveLog2, rest = level(plane) & (kSlopeOctave - 1);
+        return (static_cast<uint64_t>(reduction) * exp2_code(rest) >> (kExp2FractionLog2 - octaves)) < bits;
     }
 };
 
