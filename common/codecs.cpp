@@ -93,6 +93,8 @@ mjpeg::DecoderOptions mjpeg_options(const CudaencDecoderConfig &c) {
     if (c.layers) refuse(format_string("layers %d is not allowed: JPEG has none", c.layers));
     if (c.region && *c.region)
         refuse(format_string("region '%s' is not allowed: of JPEG whole pictures are decoded", c.region));
+    if (c.channels && *c.channels)
+        refuse(format_string("channels '%s' is not allowed: JPEG has none to choose", c.channels));
     return {.lowres = c.lowres, .max_pixels = c.max_pixels, .usual_format = c.usual_format != 0};
 }
 
@@ -100,6 +102,7 @@ j2k::DecoderOptions j2k_options(const CudaencDecoderConfig &c) {
     return {.lowres = c.lowres,
             .layers = c.layers,
             .region = j2k::parse_region(c.region),
+            .channels = j2k::parse_channels(c.channels),
             .max_pixels = c.max_pixels,
             .usual_format = c.usual_format != 0};
 }

@@ -623,6 +623,8 @@ typedef struct CudaencDecoderConfig {
     int layers;       /**< Of JPEG 2000: quality layers that are decoded; 0: all; 1..65535, default 0 */
     const char
         *region; /**< Of JPEG 2000: the part X,Y,WIDTH,HEIGHT that is decoded, in samples before lowres; not set: all */
+    const char *channels; /**< Of JPEG 2000: one to four channels C,C,... that planes have, counted from 0: gray, gray
+                             and opacity, three colours, or these and opacity; not set: as the file says */
 } CudaencDecoderConfig;
 /** As cudaenc_config_init(). */
 int cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec);

@@ -41,7 +41,7 @@ struct CudaencDecoder {
     SessionLog log;
     const DecoderCodec *codec;
     CudaencDecoderConfig config;
-    std::string region;                  // of config
+    std::string region, channels;        // of config
     std::array<KnownHeader, 2> headers;  // the fields of a frame; the last one is the newest
     Ring<Decoder> ring;
     bool warned = false;  // of a fallback
@@ -118,6 +118,7 @@ int cudaenc_decoder_open(CudaencDecoder **out, const CudaencDecoderConfig *confi
         check_range("device_frames", decoder.config.device_frames, 0, 1);
         decoder.codec->check(decoder.config);
         if (decoder.config.region) decoder.config.region = (decoder.region = decoder.config.region).c_str();
+        if (decoder.config.channels) decoder.config.channels = (decoder.channels = decoder.config.channels).c_str();
         decoder.ring = make_ring(decoder);
         decoder.config.device = nullptr;  // the caller's
     });

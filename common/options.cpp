@@ -32,6 +32,9 @@ static constexpr Option<CudaencDecoderConfig> decoder_rows[] = {
      1},
     {OPTION(layers), "Of JPEG 2000: quality layers that are decoded; 0: all", 0, 1, 65535},
     {OPTION(region), "Of JPEG 2000: the part X,Y,WIDTH,HEIGHT that is decoded, in samples before lowres; not set: all"},
+    {OPTION(channels),
+     "Of JPEG 2000: one to four channels C,C,... that planes have, counted from 0: gray, gray and opacity, three "
+     "colours, or these and opacity; not set: as the file says"},
 };
 const OptionTable<CudaencDecoderConfig> kDecoderOptions = decoder_rows;
 

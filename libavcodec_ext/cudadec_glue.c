@@ -245,6 +245,7 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
     config.lowres        = avctx->lowres;
     config.layers        = s->layers;
     config.region        = s->region;
+    config.channels      = s->channels;
     config.usual_format  = 1;
     config.max_pixels    = FFMIN(avctx->max_pixels, config.max_pixels);
     config.log           = ff_cudaenc_log;

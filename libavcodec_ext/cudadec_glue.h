@@ -36,6 +36,7 @@ typedef struct FFCudadecContext {
     int async_depth;
     int layers;           /**< of JPEG 2000 */
     char *region;         /**< the same */
+    char *channels;       /**< the same */
 
     CudaencCodec codec;
     CudaencDecoder *decoder;

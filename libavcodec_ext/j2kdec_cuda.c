@@ -33,6 +33,8 @@ static const AVOption options[] = {
       offsetof(FFCudadecContext, layers), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 65535, CUDADEC_OPTION_FLAGS },
     { "region", "Of JPEG 2000: the part X,Y,WIDTH,HEIGHT that is decoded, in samples before lowres; not set: all",
       offsetof(FFCudadecContext, region), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, CUDADEC_OPTION_FLAGS },
+    { "channels", "Of JPEG 2000: one to four channels C,C,... that planes have, counted from 0: gray, gray and opacity, three colours, or these and opacity; not set: as the file says",
+      offsetof(FFCudadecContext, channels), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, CUDADEC_OPTION_FLAGS },
     { NULL }
 };
 

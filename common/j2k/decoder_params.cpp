@@ -107,12 +107,14 @@ int log2_subsample(int step, int least) {
     return log2;
 }
 
+constexpr uint32_t kCmyk = 12;  // EnumCS
+
 // The colours of what a file tells (I.5.3.3), else as FFmpeg's decoder takes them: of digital cinema XYZ (Rsiz 3 and
 // 4), YUV where the second and third component are sub-sampled, else RGB.
 CudaencColorModel color_model_of(const Description &d, const Jp2File &file) {
     const size_t count = d.components.size();
     if (count > 4) unsupported(format_string("a picture of %zu components", count));
-    constexpr uint32_t kCmyk = 12, kSycc = 18, kEsycc = 24;
+    constexpr uint32_t kSycc = 18, kEsycc = 24;
     if (file.enumerated_colour == kCmyk && count == 4) return CUDAENC_COLOR_CMYK;
     if (count < 3) return CUDAENC_COLOR_GRAY;
     if (file.enumerated_colour == kSycc || file.enumerated_colour == kEsycc) return CUDAENC_COLOR_YUV;
@@ -146,6 +148,22 @@ Description map_channels(const Description &d, const Jp2File &file, std::vector<
         mapped.components.push_back(component);
     }
     return mapped;
+}
+
+// Those that are asked for, in their order. Four of them are no inks.
+void choose_channels(Description &d, Jp2File &file, std::vector<Channel> &channels, const std::vector<int> &chosen) {
+    std::vector<Channel> selected;
+    std::vector<Component> components;
+    for (const int k : chosen) {
+        const size_t channel = static_cast<size_t>(k);
+        if (channel >= channels.size())
+            refuse(format_string("channels: %d is not allowed: the picture has %zu, from 0 on", k, channels.size()));
+        selected.push_back(channels[channel]);
+        components.push_back(d.components[channel]);
+    }
+    channels = std::move(selected), d.components = std::move(components);
+    file.channels.clear();
+    if (file.enumerated_colour == kCmyk) file.enumerated_colour = 0;
 }
 
 // Of more components than a format has those that cdef names: the colours in their order, then opacity of the whole
@@ -284,6 +302,22 @@ Region parse_region(const char *text) {
     return r;
 }
 
+std::vector<int> parse_channels(const char *text) {
+    std::vector<int> channels;
+    if (!text || !*text) return channels;
+    const char *at = text;
+    for (bool more = true; more && channels.size() <= kMaxComponents;) {
+        int channel = -1, used = 0;
+        if (*at < '0' || *at > '9' || std::sscanf(at, "%5d%n", &channel, &used) != 1 || channel > 16383) break;
+        channels.push_back(channel);
+        at += used;
+        more = *at == ',';
+        if (more) at++;
+        if (!more && !*at && channels.size() <= kMaxComponents) return channels;
+    }
+    refuse(format_string("channels '%s' is not allowed: it is C,C,..., one to four channels from 0 on", text));
+}
+
 WantedPackets wanted_packets(const DecoderOptions &options) {
     return {.lowres = options.lowres, .layers = options.layers ? static_cast<uint32_t>(options.layers) : ~0u};
 }
@@ -330,7 +364,10 @@ std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, cons
     // What follows may be of another picture with the same headers.
     header->size = static_cast<size_t>(file.codestream.data() - packet.data()) + coded.coded_tile_parts.front().begin;
     Description d = map_channels(coded, file, header->channels);
-    if (d.components.size() > kMaxComponents) select_channels(d, file, header->channels);
+    if (!options.channels.empty())
+        choose_channels(d, file, header->channels, options.channels);
+    else if (d.components.size() > kMaxComponents)
+        select_channels(d, file, header->channels);
     const std::array<uint8_t, kMaxComponents> places = places_of(file, d.components.size());
     CudaencPictureInfo &info = header->info;
     info.format = make_format(d, file, places, options, area);

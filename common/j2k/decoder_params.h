@@ -20,12 +20,16 @@ struct DecoderOptions {
     int lowres = 0;             // resolutions to leave out
     int layers = 0;             // of quality, that are decoded; 0: all
     Region region = {};         // that is decoded
+    std::vector<int> channels;  // that planes have, up to four; empty: as the file says
     int64_t max_pixels = 0;     // of the region, before resolutions are left out
     bool usual_format = false;  // as FFmpeg has it: signed samples get the level shift that others have
 };
 
 // X,Y,WIDTH,HEIGHT; NULL or empty: all. Throws Error(CUDAENC_ERR_INVALID).
 Region parse_region(const char *text);
+
+// C,C,...: one to four numbers; NULL or empty: none. Throws the same.
+std::vector<int> parse_channels(const char *text);
 
 WantedPackets wanted_packets(const DecoderOptions &options);
 

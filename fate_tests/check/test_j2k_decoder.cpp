@@ -339,10 +339,10 @@ END_TEST
 
 // What the C API makes of a file, on the CPU.
 struct DecodedFile {
-    explicit DecodedFile(const std::vector<uint8_t> &file) {
+    explicit DecodedFile(const std::vector<uint8_t> &file, const char *channels = nullptr, const char *device = "cpu") {
         CudaencDecoderConfig config;
         cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K);
-        config.device = "cpu", config.threads = 1;
+        config.device = device, config.threads = 1, config.channels = channels;
         CudaencDecoder *decoder;
         EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
         info.struct_size = sizeof info;
@@ -489,6 +489,54 @@ START_TEST(channels_of_many_components) {
     EXPECT(
         refusal({0, 2, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1}).find("channels 0 and 1 one meaning") != std::string::npos,
         "%s", cudaenc_last_error());
+}
+END_TEST
+
+// Channels by an option, whatever cdef says; also one that is there twice, or of a palette.
+START_TEST(channels_that_are_chosen) {
+    Random random(14);
+    Picture picture = make_picture(random, make_format(16, 8, 3, 8, false, CUDAENC_COLOR_YUV));
+    fill(random, picture, Content::noise);
+    const std::vector<uint8_t> stream = of_five_components(picture);
+    const std::vector<uint8_t> colr = box("colr", {1, 0, 0, 0, 0, 0, 16}), cmyk = box("colr", {1, 0, 0, 0, 0, 0, 12});
+    const std::vector<uint8_t> files[] = {stream, file_of(stream, {colr, channels_of_five()}), file_of(stream, {cmyk})};
+    const struct {
+        const char *channels;
+        std::vector<int> of;  // components
+        CudaencColorModel model;
+    } choices[] = {{"2", {2}, CUDAENC_COLOR_GRAY},
+                   {"4,0", {4, 0}, CUDAENC_COLOR_GRAY},
+                   {"3,0,3", {3, 0, 3}, CUDAENC_COLOR_RGB},
+                   {"1,2,4,0", {1, 2, 4, 0}, CUDAENC_COLOR_RGB}};
+    for (const std::vector<uint8_t> &file : files)
+        for (const auto &choice : choices) {
+            std::vector<Picture> singles;
+            for (const int c : choice.of) singles.push_back(DecodedFile(file, format_string("%d", c).c_str()).picture);
+            for (const char *device : {"cpu", "emu"}) {
+                DecodedFile made(file, choice.channels, device);
+                EXPECT(made.code == CUDAENC_OK && !made.corrupt, "%s: %d", choice.channels, made.code);
+                EXPECT(made.info.format.color_model == choice.model &&
+                       made.info.format.components == static_cast<int>(choice.of.size()));
+                for (size_t i = 0; i < choice.of.size(); i++)
+                    for (int y = 0; y < 8; y++)
+                        for (int x = 0; x < 16; x++)
+                            EXPECT_EQ(made.picture.get(static_cast<int>(i), x, y), singles[i].get(0, x, y));
+            }
+        }
+    EXPECT_EQ(DecodedFile(stream, "5").code, CUDAENC_ERR_INVALID);
+    EXPECT(std::string(cudaenc_last_error()) == "channels: 5 is not allowed: the picture has 5, from 0 on", "%s",
+           cudaenc_last_error());
+    for (const char *bad : {"a", "1,", ",1", "-1", "1,2,3,4,0", "1 2", "123456", "20000", "1,+2"}) {
+        CudaencDecoderConfig config;
+        cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K);
+        config.device = "cpu", config.channels = bad;
+        CudaencDecoder *decoder;
+        EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_ERR_INVALID);
+        EXPECT(std::string(cudaenc_last_error()) == format_string("channels '%s' is not allowed: it is C,C,..., one to "
+                                                                  "four channels from 0 on",
+                                                                  bad),
+               "%s", cudaenc_last_error());
+    }
 }
 END_TEST
 
@@ -793,6 +841,7 @@ int main(int argc, char **argv) {
     tcase_add_test(host, palettes_of_more_bits_than_they_declare);
     tcase_add_test(host, what_boxes_tell);
     tcase_add_test(host, channels_of_many_components);
+    tcase_add_test(host, channels_that_are_chosen);
     tcase_add_test(host, a_tile_without_samples);
     tcase_add_test(host, two_codestreams_in_a_packet);
     tcase_add_loop_test(host, damaged_codestreams, 0, 4);

@@ -30,7 +30,7 @@ ENUMS = {'CudaencJ2kOptions': {'profile': 'CudaencJ2kProfile', 'format': 'Cudaen
 # Members that FFmpeg's own options set (-b:v, -threads), or nobody.
 LIBRARY_ONLY = {'CudaencConfig': {'threads', 'stage_times'},
                 'CudaencDecoderConfig': {'threads', 'stage_times', 'lowres', 'max_pixels', 'usual_format'},
-                'mjpeg_cuda decoder': {'layers', 'region'}, 'CudaencJ2kOptions': {'bit_rate'},
+                'mjpeg_cuda decoder': {'layers', 'region', 'channels'}, 'CudaencJ2kOptions': {'bit_rate'},
                 'CudaencMjpegOptions': {'frame_bytes', 'quality_min', 'quality_max'},
                 'CudaencH264Options': {'slices', 'rate_control', 'qp', 'aq', 'bit_rate', 'max_rate', 'buffer_size', 'hrd', 'qp_min',
                                        'qp_max', 'chroma_location', 'gop_size', 'min_gop_size'}}
