@@ -41,6 +41,10 @@ void halve_targets(CudaencJ2kOptions &o) {
 
 }  // namespace
 
+bool has_separate_fields(const CudaencConfig &c) {
+    return c.fields && !(c.codec == CUDAENC_CODEC_H264 && c.h264.avc_intra_class);
+}
+
 CudaencConfig config_of_fields(const CudaencConfig &config) {
     CudaencConfig c = config;
     int log2_rows = 0;

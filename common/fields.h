@@ -11,7 +11,10 @@
 
 namespace cudaenc {
 
-// What a session with `fields` codes its pictures by: half the height, twice the rate, half the size.
+// Whether a session codes fields as pictures of their own. AVC-Intra has frames of field macroblock pairs instead.
+bool has_separate_fields(const CudaencConfig &config);
+
+// What a session with separate fields codes its pictures by: half the height, twice the rate, half the size.
 // Throws Error(CUDAENC_ERR_INVALID) for heights and options that fields do not have.
 CudaencConfig config_of_fields(const CudaencConfig &config);
 
@@ -26,7 +29,7 @@ class FrameRing {
     using SetFieldSize = void (*)(uint8_t *field, size_t size);
 
     FrameRing() = default;
-    // fields: CudaencFields; but for CUDAENC_PROGRESSIVE the slots are of fields, two or more.
+    // fields: CudaencFields of separate fields; but for CUDAENC_PROGRESSIVE the slots are of fields, two or more.
     FrameRing(std::unique_ptr<Encoder> pipeline, int slots, int fields, SetFieldSize set_field_size)
         : ring_(std::move(pipeline), slots), fields_(fields), set_field_size_(set_field_size) {}
     const Encoder &pipeline() const { return ring_.pipeline(); }

@@ -48,7 +48,8 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
 
 // The pipeline and its slots; and what the session says of itself.
 FrameRing make_ring(CudaencSession &session, const CudaencConfig &config) {
-    const CudaencConfig c = config.fields ? config_of_fields(config) : config;
+    const bool separate = has_separate_fields(config);
+    const CudaencConfig c = separate ? config_of_fields(config) : config;
     const EncoderPlan plan = session.codec->plan(c);
     session.summary = plan.summary;
     if (c.fields) session.summary += c.fields == CUDAENC_TOP_FIELD_FIRST ? ", top field first" : ", bottom field first";
@@ -61,7 +62,7 @@ FrameRing make_ring(CudaencSession &session, const CudaencConfig &config) {
     const std::shared_ptr<Device> device = choose_device(session.log, c.device, in_device, c.cuda_context, "encoding");
     const bool few = session.codec->few_threads;
     const int depth = c.async_depth ? c.async_depth : !device && few ? depth_of_threads(c.threads) : kUsualDepth;
-    const int per_frame = c.fields ? 2 : 1;  // slots
+    const int per_frame = separate ? 2 : 1;  // slots
     const int slots = std::min(depth * per_frame, plan.most_slots) / per_frame * per_frame;
     check_memory(c.format, device ? plan.device_bytes : plan.host_bytes, slots, device.get());
     if (device && !few) hint_at_queues(session, c, *device);
@@ -72,7 +73,7 @@ FrameRing make_ring(CudaencSession &session, const CudaencConfig &config) {
                        .device_frames = c.device_frames != 0,
                        .device_packets = c.device_packets != 0,
                        .stage_times = c.stage_times != 0}),
-            slots, c.fields, session.codec->set_field_size};
+            slots, separate ? c.fields : CUDAENC_PROGRESSIVE, session.codec->set_field_size};
 }
 
 // The caller's, with defaults where it has no members. Throws Error(CUDAENC_ERR_INVALID).

@@ -153,7 +153,7 @@ beside interop-charts python3 fate_tests/interop/charts.py "$FATE"
 beside interop-quality python3 fate_tests/interop/quality.py "$FATE" ${MEDIA:+"$MEDIA"}
 beside interop-levels python3 fate_tests/interop/levels.py "$FATE"
 beside interop-metadata python3 fate_tests/interop/metadata.py "$FATE"
-beside interop-interlaced fate_tests/interop/interlaced.py "$FATE"
+beside interop-interlaced fate_tests/interop/interlaced.py "$FATE" ${MEDIA:+"$MEDIA"}
 beside interop-mxf fate_tests/interop/mxf.py "$FATE"
 beside interop-recode fate_tests/interop/recode.py "$FATE"
 beside interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu

@@ -85,7 +85,8 @@ def make_inputs():
     (WORK / "scans").mkdir(parents=True)
     (WORK / "tools").symlink_to(ROOT / "tools")
     source = "testsrc2=s={}:r=24,format=rgb48,noise=alls=30:allf=t,format={}"
-    inputs = [("320x180", "yuv422p10le", "-frames:v 24 -c:v ffv1 in.mkv"), ("180x144", "yuv422p10le", "-frames:v 3 -c:v ffv1 tape.mkv"), ("200x100", "rgb24", "-frames:v 1 scans/a.png"),
+    inputs = [("320x180", "yuv422p10le", "-frames:v 24 -c:v ffv1 in.mkv"), ("180x144", "yuv422p10le", "-frames:v 3 -c:v ffv1 tape.mkv"),
+              ("1920x1080", "yuv422p10le", "-frames:v 2 -c:v ffv1 1080i50.mkv"), ("200x100", "rgb24", "-frames:v 1 scans/a.png"),
               ("100x220", "rgb48be", "-frames:v 1 scans/b.png"), ("200x100", "rgb24", "-frames:v 1 scans/c.png"),
               ("64x64", "gray16be", "-frames:v 1 scans/d.png"), ("90x70", "rgb24", "-frames:v 1 scans/e.tif"),
               ("64x48", "gray10le", "-frames:v 3 -c:v rawvideo gray10.nut"), ("64x48", "yuva444p12le", "-frames:v 3 -c:v rawvideo -strict -2 yuva12.nut"),
@@ -290,6 +291,9 @@ def check_interlaced():
         expect(told == wanted or (name == "tape.mxf" and told[::len(told) - 1] == wanted), f"{name}: {told}, not {wanted}")
     frames = run("ffprobe -v error -show_entries frame=interlaced_frame,top_field_first,height -of csv=p=0 tape_h264.mxf").stdout.split()
     expect([frame.strip(",") for frame in frames] == ["144,1,1"] * 3, f"tape_h264.mxf: {frames}")
+    told = run("ffprobe -v error -show_entries stream=codec_name,profile -show_entries packet=size -of csv=p=0 avcintra.mxf").stdout.split()
+    expect(told == ["568832"] * 2 + ["h264,High 4:2:2 Intra"], f"avcintra.mxf: {told}")
+    expect(bytes.fromhex("060e2b340401010a0401020201323102") in (WORK / "avcintra.mxf").read_bytes(), "avcintra.mxf: no label of AVC-Intra 100 1080i50")
     fields = run("ffmpeg -v error -i tape.mxf -c copy -f rawvideo tape.j2c").returncode or (WORK / "tape.j2c").read_bytes().count(b"\xff\x4f\xff\x51")
     expect(fields == 6, f"tape.mxf: {fields} codestreams")
 

@@ -55,7 +55,7 @@ Sei make_sei_of(const CudaencFrame &frame, FieldParity field, const Params &p) {
 PacketWriter::PacketWriter(const Params &params)
     : p_(params), rate_(params.rate), parameter_sets_(make_sps(params.sets)) {
     append(parameter_sets_, make_pps(p_.sets));
-    if (p_.picture.field && (p_.aud || p_.avc_intra_class)) append(second_field_prefix_, make_aud(SliceType::i));
+    if (p_.picture.separate_field() && p_.aud) append(second_field_prefix_, make_aud(SliceType::i));
     if (p_.avc_intra_class) {
         prefix_ = make_avc_intra_prefix(p_.sets, p_.avc_intra_flavor);
         return;
@@ -67,7 +67,8 @@ PacketWriter::PacketWriter(const Params &params)
 }
 
 void PacketWriter::begin(PictureState &picture, const SourcePicture &frame) const {
-    const FieldParity field = frame.kind == PictureKind::frame       ? FieldParity::none
+    const FieldParity field = p_.picture.field_pairs                 ? FieldParity::both
+                              : frame.kind == PictureKind::frame     ? FieldParity::none
                               : frame.kind == PictureKind::top_field ? FieldParity::top
                                                                      : FieldParity::bottom;
     Sei sei = make_sei_of(frame, field, p_);
@@ -76,7 +77,7 @@ void PacketWriter::begin(PictureState &picture, const SourcePicture &frame) cons
     picture.target = rate_;
     picture.skipped = p_.sets.vui.hrd ? 0 : frame.skipped;  // HRD parameters tell of a fixed frame rate
     picture.second_field = frame.second_field;
-    const uint64_t frames = p_.picture.field ? picture.number / 2 : picture.number;
+    const uint64_t frames = p_.picture.separate_field() ? picture.number / 2 : picture.number;
     picture.header = {.first_macroblock = 0,
                       // Not that of the picture before, see renumber().
                       .idr_pic_id = p_.avc_intra_class ? avc_intra_idr_pic_id(frames) : static_cast<int>(frames % 2),
@@ -149,7 +150,7 @@ void PacketWriter::make_headers(PictureState &picture, const std::vector<Slice> 
     picture.headers.clear();
     picture.header.qp_delta = std::min(picture.qp, kMaxQp) - p_.rate.qp;
     for (const Slice &slice : slices) {
-        picture.header.first_macroblock = slice.first;
+        picture.header.first_macroblock = slice.first / static_cast<uint32_t>(p_.picture.step());
         picture.headers.push_back(make_slice_header(picture.header));
     }
 }
@@ -166,7 +167,7 @@ PacketSize PacketWriter::estimate(const PictureState &picture, uint64_t bits) co
 }
 
 bool PacketWriter::renumber(PictureState &picture) const {
-    if (p_.picture.field || picture.header.idr_pic_id != last_idr_pic_id_) return false;
+    if (p_.picture.separate_field() || picture.header.idr_pic_id != last_idr_pic_id_) return false;
     picture.header.idr_pic_id = 2;  // no picture's own
     make_headers(picture);
     return true;

@@ -122,7 +122,7 @@ int factor_of(const Profile &profile, const RateTarget &rate) {
 bool has_min_cr(const Profile &profile) { return profile.idc == 66 || profile.idc == 77 || profile.idc == 100; }
 // fR of A.3.1, as pictures/s.
 int least_picture_times(const Level &level, const PictureFormat &f) {
-    return (level.idc < 60 ? 172 : 300) * (f.field ? 2 : 1);
+    return (level.idc < 60 ? 172 : 300) * (f.separate_field() ? 2 : 1);
 }
 
 // A.3.1, A.3.3 i) and j): bytes of the first picture, and of others.
@@ -146,7 +146,7 @@ constexpr int kPeakOfAverage = 4;
 // MinCR; 0: not looked at.
 std::string excess(const Level &level, const Profile &profile, const PictureFormat &f, const RateTarget &rate,
                    int64_t picture_bits = 0, int64_t compressed_bits = 0) {
-    const int64_t macroblocks = f.macroblocks(), columns = f.macroblock_columns(),
+    const int64_t macroblocks = f.macroblocks(), columns = f.macroblock_columns() / f.step(),
                   rows = f.macroblock_rows() * (f.field ? 2 : 1);
     if (f.field && (level.idc < 21 || level.idc > 41)) return "fields, which levels 2.1 to 4.1 have";  // table A-4
     if (columns * rows > level.frame_size)
@@ -365,7 +365,6 @@ void check_fields(const CudaencH264Options &o, const Profile &profile) {
     };
     if (o.gop_size > 1) refuse_option("gop_size", o.gop_size, 1);
     if (o.encrypt_parts) refuse_option("encrypt_parts", o.encrypt_parts, 0);
-    if (o.avc_intra_class) refuse_option("avc_intra_class", o.avc_intra_class, 0);
 }
 
 void set_avc_intra(const AvcIntra &a, Params &p) {
@@ -395,14 +394,19 @@ RateTarget rate_of_level(RateTarget rate) {
 
 }  // namespace
 
-Params make_params(const CudaencFormat &format, const CudaencH264Options &o, bool fields) {
+Params make_params(const CudaencFormat &format, const CudaencH264Options &o, int fields) {
     check_format(format, 16 * 1055);  // level 6.2: 8 times 139264 is 1055 squared
     const ChromaFormat chroma = chroma_of(format);
     const int depth = format.component[0].depth;
     check_options(kH264Options, o);
     const Profile &profile = choose_profile(o.profile, chroma, depth, o.gop_size > 1);
     check_gop(o, profile);
-    if (fields) check_fields(o, profile);
+    const bool pairs = fields && o.avc_intra_class, separate_fields = fields && !pairs;
+    if (separate_fields) check_fields(o, profile);
+    if (pairs && fields != CUDAENC_TOP_FIELD_FIRST)
+        refuse(format_string(
+            "fields %d (bottom field first) is not allowed with avc_intra_class %d: the top field is first", fields,
+            o.avc_intra_class));
     const bool high = is_high_profile(profile.idc);
     check_range("sample_aspect_num", o.sample_aspect_num, 0, 65535);
     if (o.sample_aspect_num) check_range("sample_aspect_den", o.sample_aspect_den, 1, 65535);
@@ -417,9 +421,10 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, boo
                  .transform_8x8 = high,
                  .long_level_prefix = high,
                  .pcm_without_zeros = !high,
-                 .field = fields};
+                 .field = fields != CUDAENC_PROGRESSIVE,
+                 .field_pairs = pairs};
     p.rate = make_rate(o, -qp_bd_offset(depth));
-    if (o.avc_intra_class) set_avc_intra(find_avc_intra(format, o), p);
+    if (o.avc_intra_class) set_avc_intra(find_avc_intra(format, o, pairs), p);
     const auto level_of = [&](int option) -> const Level & {
         return choose_level(option, profile, p.picture, rate_of_level(p.rate), p.warning);
     };
@@ -461,7 +466,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, boo
     sets.constraint_sets = constraint_sets_of(profile, level, p.picture);
     if (o.gop_size > 1) sets.constraint_sets &= 0xEF;  // not all pictures are IDR
     sets.max_num_ref_frames = o.gop_size > 1;
-    if (fields) {
+    if (separate_fields) {
         sets.constraint_sets &= profile.idc == 77 ? 0xFF : 0xE7;  // nor does constraint_set4_flag hold: frames alone
         sets.pic_order_cnt_type = 0;                              // which tells fields apart
         sets.max_num_ref_frames = 1;                              // the frame of the first field
@@ -483,9 +488,9 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, boo
     if (chroma == ChromaFormat::c420) sets.vui.chroma_location = o.chroma_location;
     sets.vui.frame_rate_num = static_cast<uint32_t>(o.frame_rate_num);
     sets.vui.frame_rate_den = static_cast<uint32_t>(o.frame_rate_den);
-    if (fields && o.frame_rate_num % 2 == 0)
+    if (separate_fields && o.frame_rate_num % 2 == 0)
         sets.vui.frame_rate_num /= 2;
-    else if (fields)
+    else if (separate_fields)
         sets.vui.frame_rate_den *= 2;
     sets.vui.timecodes = o.timecodes;
     sets.vui.fixed_frame_rate = o.hrd || o.avc_intra_class;
@@ -533,11 +538,12 @@ RateTarget changed_rate(const Params &p, RateTarget r, const RateChange &change)
 }
 
 std::string only_on_cpu(const Params &p) {
+    if (p.picture.field_pairs) return "interlaced frames with avc_intra_class";
     if (p.gop_size == 1) return {};
-    if (p.effort != kAllTypes) return format_string("effort %d", p.effort);
-    if (p.slice_max_bytes) return "slice_max_bytes";
+    if (p.effort != kAllTypes) return format_string("P pictures with effort %d", p.effort);
+    if (p.slice_max_bytes) return "P pictures with slice_max_bytes";
     if (p.picture.chroma != ChromaFormat::c420 || p.picture.bit_depth > 8)
-        return format_string("%s of %d bits", name_of(p.picture.chroma), p.picture.bit_depth);
+        return format_string("P pictures of %s of %d bits", name_of(p.picture.chroma), p.picture.bit_depth);
     return {};
 }
 

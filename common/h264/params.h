@@ -39,13 +39,14 @@ struct Params {
     std::string warning;                    // what the options do that their user may not want; mostly empty
 };
 
-// Checks options and format and derives the rest. fields: format and frame rate are those of fields.
+// Checks options and format and derives the rest. fields: CudaencFields; with separate fields format and frame rate
+// are those of fields.
 // Throws Error(CUDAENC_ERR_INVALID) with a line that names the option, its value and what is allowed.
-Params make_params(const CudaencFormat &format, const CudaencH264Options &options, bool fields = false);
+Params make_params(const CudaencFormat &format, const CudaencH264Options &options, int fields = CUDAENC_PROGRESSIVE);
 
 // The rate control's targets after a change. Throws Error(CUDAENC_ERR_INVALID) with a line as make_params().
 RateTarget changed_rate(const Params &params, RateTarget rate, const RateChange &change);
-// Why CPU threads code P pictures also where a device is there; mostly empty: they do not.
+// Which pictures CPU threads code also where a device is there; mostly empty: none.
 std::string only_on_cpu(const Params &params);
 
 // What is coded, in a few words for logs.

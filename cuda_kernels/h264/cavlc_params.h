@@ -99,7 +99,7 @@ CUDAENC_HD constexpr uint32_t most_piece_words(const CodedFormat &f) {
     return (kPieceMacroblocks * (most_macroblock_bits(f) + 8) + 128) / 32 + 4;
 }
 CUDAENC_HD constexpr uint32_t most_piece_words(ChromaFormat f) {
-    return most_piece_words({f, true, 14, 14, 1, 1, false});
+    return most_piece_words({f, true, 14, 14, 1, 1, false, false});
 }
 
 // The bits of a piece: the head ends before the samples of its first I_PCM macroblock, the tail begins a byte with

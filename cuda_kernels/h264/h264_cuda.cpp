@@ -219,9 +219,10 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
 
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
+    if (!only_on_cpu(params).empty())
+        return make_threads_encoder(params, slots, threads, std::move(device), device_frames, stage_times);
     if (params.gop_size > 1)
-        return (only_on_cpu(params).empty() ? make_sequence_encoder : make_hybrid_sequence_encoder)(
-            params, slots, threads, std::move(device), device_frames, stage_times);
+        return make_sequence_encoder(params, slots, threads, std::move(device), device_frames, stage_times);
     if (params.effort != kAllTypes)
         return make_hybrid_encoder(params, slots, threads, std::move(device), device_frames, stage_times);
     return std::make_unique<H264CudaEncoder>(params, slots, threads, std::move(device), device_frames, stage_times);

@@ -12,9 +12,8 @@ std::unique_ptr<Encoder> make_hybrid_encoder(const Params &params, int slots, in
 std::unique_ptr<Encoder> make_sequence_encoder(const Params &params, int slots, int threads,
                                                std::shared_ptr<Device> device, bool device_frames, bool stage_times);
 
-// The same on CPU threads, to which frames in device memory are copied.
-std::unique_ptr<Encoder> make_hybrid_sequence_encoder(const Params &params, int slots, int threads,
-                                                      std::shared_ptr<Device> device, bool device_frames,
-                                                      bool stage_times);
+// Pictures of only_on_cpu() on CPU threads, to which frames in device memory are copied.
+std::unique_ptr<Encoder> make_threads_encoder(const Params &params, int slots, int threads,
+                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times);
 
 }  // namespace cudaenc::h264

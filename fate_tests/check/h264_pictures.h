@@ -172,11 +172,16 @@ inline CodedMacroblocks random_p_picture(Random &random, const h264::CodedFormat
 
 // Every chroma format with depths that a profile has.
 inline const h264::CodedFormat h264_formats[] = {
-    {h264::ChromaFormat::c420, false, 8, 8, 0, 0, false},  {h264::ChromaFormat::c420, true, 8, 8, 0, 0, false},
-    {h264::ChromaFormat::c420, true, 10, 10, 0, 0, false}, {h264::ChromaFormat::c422, true, 8, 8, 0, 0, false},
-    {h264::ChromaFormat::c422, true, 10, 10, 0, 0, false}, {h264::ChromaFormat::c444, true, 8, 8, 0, 0, false},
-    {h264::ChromaFormat::c444, true, 10, 10, 0, 0, false}, {h264::ChromaFormat::c400, true, 8, 8, 0, 0, false},
-    {h264::ChromaFormat::c400, true, 10, 10, 0, 0, false}, {h264::ChromaFormat::c444, true, 14, 12, 0, 0, false},
+    {h264::ChromaFormat::c420, false, 8, 8, 0, 0, false, false},
+    {h264::ChromaFormat::c420, true, 8, 8, 0, 0, false, false},
+    {h264::ChromaFormat::c420, true, 10, 10, 0, 0, false, false},
+    {h264::ChromaFormat::c422, true, 8, 8, 0, 0, false, false},
+    {h264::ChromaFormat::c422, true, 10, 10, 0, 0, false, false},
+    {h264::ChromaFormat::c444, true, 8, 8, 0, 0, false, false},
+    {h264::ChromaFormat::c444, true, 10, 10, 0, 0, false, false},
+    {h264::ChromaFormat::c400, true, 8, 8, 0, 0, false, false},
+    {h264::ChromaFormat::c400, true, 10, 10, 0, 0, false, false},
+    {h264::ChromaFormat::c444, true, 14, 12, 0, 0, false, false},
 };
 inline h264::CodedFormat h264_format(size_t index, int width, int height) {
     h264::CodedFormat f = h264_formats[index];

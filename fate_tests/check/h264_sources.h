@@ -13,6 +13,7 @@ namespace cudaenc::testing {
 
 using h264::PictureFormat;
 
+// As those of AVC-Intra's interlaced classes, that of 8x8 blocks is not symmetric.
 inline constexpr h264::ScalingLists test_scaling_lists = [] {
     h264::ScalingLists l{};
     for (int i = 0; i < 8; i++)
@@ -21,7 +22,7 @@ inline constexpr h264::ScalingLists test_scaling_lists = [] {
                 l.luma_4x4[4 * i + j] = static_cast<uint8_t>(6 + 7 * (i + j));
                 l.chroma_4x4[4 * i + j] = static_cast<uint8_t>(28 + 11 * (i + j) + i * j);
             }
-            l.luma_8x8[8 * i + j] = static_cast<uint8_t>(12 + 3 * (i + j) + i * j);
+            l.luma_8x8[8 * i + j] = static_cast<uint8_t>(12 + 2 * i + 3 * j + i * j);
         }
     return l;
 }();

@@ -114,7 +114,7 @@ void check_limits(const StreamPicture &p, size_t bytes, bool first, double frame
     EXPECT(macroblocks <= level->frame_size && macroblocks * frame_rate <= static_cast<double>(level->mbps),
            "%s: %d macroblocks in level %d", what.c_str(), macroblocks, p.sps.level_idc);
     EXPECT(!to_main || p.parsed->highest_prefix <= 15, "%s: level_prefix %d", what.c_str(), p.parsed->highest_prefix);
-    const h264::CodedFormat format{p.parsed->format, false, p.sps.luma_depth, p.sps.chroma_depth, 0, 0, false};
+    const h264::CodedFormat format{p.parsed->format, false, p.sps.luma_depth, p.sps.chroma_depth, 0, 0, false, false};
     for (const size_t bits : p.parsed->macroblock_bits)
         EXPECT(bits <= h264::most_macroblock_bits(format), "%s: macroblock_layer() of %zu bits", what.c_str(), bits);
     if (to_main)
@@ -771,6 +771,7 @@ START_TEST(encrypted_parts) {
                                               a[0].sps.chroma_depth,
                                               a[0].sps.width,
                                               a[0].sps.height,
+                                              false,
                                               false};
                 for (uint32_t m = 0; m < macroblocks.size(); m++)
                     h264::scramble(
@@ -881,15 +882,25 @@ END_TEST
 // The parameter sets that FFmpeg's demuxers give to files of Panasonic's cameras, which have none, up to the VUI.
 START_TEST(avc_intra_parameter_sets) {
     const struct {
-        int width, height, fps;
+        int width, height, fps, fields;
         std::vector<uint8_t> sps, pps;
     } known[] = {
         {1920,
          1080,
          25,
+         CUDAENC_PROGRESSIVE,
          {0x67, 0x7a, 0x10, 0x29, 0xb6, 0xd4, 0x20, 0x22, 0x33, 0x19, 0xc6, 0x63, 0x23, 0x21, 0x01,
           0x11, 0x98, 0xce, 0x33, 0x19, 0x18, 0x21, 0x02, 0x56, 0xb9, 0x3d, 0x7d, 0x7e, 0x4f, 0xe3,
           0x3f, 0x11, 0xf1, 0x9e, 0x08, 0xb8, 0x8c, 0x54, 0x43, 0xc0, 0x78, 0x02, 0x27, 0xe2, 0x70},
+         {0x68, 0xce, 0x33, 0x48, 0xd0}},
+        {1920,
+         1080,
+         25,
+         CUDAENC_TOP_FIELD_FIRST,
+         {0x67, 0x7a, 0x10, 0x29, 0xb6, 0xd4, 0x20, 0x22, 0x33, 0x19, 0xc6, 0x63, 0x23, 0x21, 0x01, 0x11, 0x98,
+          0xce, 0x33, 0x19, 0x18, 0x21, 0x03, 0x3a, 0x46, 0x65, 0x6a, 0x65, 0x24, 0xad, 0xe9, 0x12, 0x32, 0x14,
+          0x1a, 0x26, 0x34, 0xad, 0xa4, 0x41, 0x82, 0x23, 0x01, 0x50, 0x2b, 0x1a, 0x24, 0x69, 0x48, 0x30, 0x40,
+          0x2e, 0x11, 0x12, 0x08, 0xc6, 0x8c, 0x04, 0x41, 0x28, 0x4c, 0x34, 0xf0, 0x1e, 0x01, 0x13, 0xf2},
          {0x68, 0xce, 0x33, 0x48, 0xd0}},
     };
     for (const auto &k : known) {
@@ -897,11 +908,48 @@ START_TEST(avc_intra_parameter_sets) {
         CudaencConfig config = make_h264_config(make_h264_format(h264_inputs[5], k.width, k.height), "cpu", &log);
         config.h264.avc_intra_class = 100;
         config.h264.frame_rate_num = k.fps;
-        const h264::Params p = h264::make_params(config.format, config.h264);
+        const h264::Params p = h264::make_params(config.format, config.h264, k.fields);
         const std::vector<uint8_t> sps = h264::make_sps(p.sets), pps = h264::make_pps(p.sets);
         EXPECT(sps.size() > k.sps.size() && std::equal(k.sps.begin(), k.sps.end(), sps.begin() + 4), "%dx%d: SPS",
                k.width, k.height);
         EXPECT(std::equal(pps.begin() + 4, pps.end(), k.pps.begin(), k.pps.end()), "%dx%d: PPS", k.width, k.height);
+    }
+}
+END_TEST
+
+// Frames of field macroblock pairs: one IDR picture a packet, the same bytes with other threads and on devices, which
+// copy the frame to them. fate_tests/interop/interlaced.py has them decoded.
+START_TEST(avc_intra_interlaced) {
+    Random random(81);
+    Log log;
+    const CudaencFormat format = make_h264_format(h264_inputs[5], 1920, 1080);
+    std::vector<Picture> pictures;
+    for (const Content content : {Content::smooth, Content::noise})
+        pictures.push_back(make_content(random, format, content));
+    for (const int flavor : {CUDAENC_AVC_INTRA_PANASONIC, CUDAENC_AVC_INTRA_SONY}) {
+        CudaencConfig config = make_h264_config(format, "cpu", &log);
+        config.fields = CUDAENC_TOP_FIELD_FIRST;
+        config.h264.avc_intra_class = 100;
+        config.h264.avc_intra_flavor = flavor;
+        config.h264.frame_rate_num = flavor ? 30000 : 25;
+        config.h264.frame_rate_den = flavor ? 1001 : 1;
+        config.h264.effort = flavor ? 1 : 0;
+        config.async_depth = 2;
+        const auto packets = encode_all(config, frames_of(pictures));
+        for (const std::vector<uint8_t> &packet : packets) {
+            EXPECT(packet.size() == (flavor ? 472576 : 568832), "%zu bytes", packet.size());
+            std::vector<int> types;
+            for (size_t at = 0; at + 3 < packet.size(); at++)
+                if (!packet[at] && !packet[at + 1] && packet[at + 2] == 1) types.push_back(packet[at + 3] & 31);
+            EXPECT(types == (flavor ? sony_types : panasonic_types), "%zu NAL units", types.size());
+        }
+        config.threads = 3;
+        config.async_depth = 3;
+        EXPECT(encode_all(config, frames_of(pictures)) == packets, "threads");
+        for (const std::string &device : device_specs) {
+            config.device = device.c_str();
+            EXPECT(encode_all(config, frames_of(pictures)) == packets, "%s", config.device);
+        }
     }
 }
 END_TEST
@@ -922,6 +970,12 @@ START_TEST(avc_intra_refusals) {
     refused("1920x1080 is not allowed with avc_intra_class 480",
             [](C &c) { c.h264.avc_intra_class = 480, c.h264.avc_intra_flavor = CUDAENC_AVC_INTRA_SONY; });
     refused("1920x1088 is not allowed", [](C &c) { c.format.height = 1088; });
+    const auto interlaced = [](C &c) { c.fields = CUDAENC_TOP_FIELD_FIRST; };
+    refused("frame rate 50/1 is not allowed with avc_intra_class 100 and fields",
+            [&](C &c) { interlaced(c), c.h264.frame_rate_num = 50; });
+    refused("2048x1080 is not allowed with avc_intra_class 100 and fields",
+            [&](C &c) { interlaced(c), c.format.width = 2048; });
+    refused("fields 2 (bottom field first) is not allowed", [](C &c) { c.fields = CUDAENC_BOTTOM_FIELD_FIRST; });
     refused("frame rate 30/1 is not allowed", [](C &c) { c.h264.frame_rate_num = 30; });
     refused("frame rate 25/1 is not allowed with avc_intra_class 200",
             [](C &c) { c.h264.avc_intra_class = 200, c.format.width = 1280, c.format.height = 720; });
@@ -1025,7 +1079,8 @@ int main(int argc, char **argv) {
     tcase_add_test(add_case(suite, "shared launches"), pictures_share_launches);
     TCase *classes = add_case(suite, "avc_intra");
     tcase_add_loop_test(classes, avc_intra, 0, static_cast<int>(std::size(avc_intra_cases)));
-    for (const TTest *test : {avc_intra_parameter_sets, avc_intra_refusals}) tcase_add_test(classes, test);
+    for (const TTest *test : {avc_intra_parameter_sets, avc_intra_interlaced, avc_intra_refusals})
+        tcase_add_test(classes, test);
     TCase *rate = add_case(suite, "rates");
     tcase_add_loop_test(rate, rates, 0, 7);
     tcase_add_test(rate, capped_quality);

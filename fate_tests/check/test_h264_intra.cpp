@@ -234,6 +234,63 @@ START_TEST(reconstruction_does_not_matter) {
 }
 END_TEST
 
+// A frame of field macroblock pairs has the macroblocks of its fields, coded as field pictures, in turn: neighbours of
+// a field macroblock are those of its field (6.4.12.2). mb_qp_delta counts from the pair's other macroblock.
+void check_pairs(const Source &frame, const PictureQuality &quality, const Coded &coded) {
+    PictureFormat f = frame.format;
+    f.field_pairs = false;
+    f.height /= 2;
+    const size_t columns = static_cast<size_t>(f.macroblock_columns()),
+                 blocks = 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma));
+    uint64_t bits = coded.macroblocks.size() / 2, distortion = 0;  // mb_field_decoding_flag
+    for (size_t field = 0; field < 2; field++) {
+        Source lines = frame;
+        lines.format = f;
+        for (int c = 0; c < f.components(); c++) {
+            lines.layout[c].data += static_cast<int64_t>(field) * lines.layout[c].stride;
+            lines.layout[c].stride *= 2;
+        }
+        const Coded one = encode(lines, quality, 1);
+        bits += one.bits, distortion += one.distortion;
+        for (size_t m = 0; m < one.macroblocks.size(); m++) {
+            const size_t pair = 2 * m + field;
+            Macroblock macroblock = coded.macroblocks[pair];
+            macroblock.first_in_slice = one.macroblocks[m].first_in_slice;
+            macroblock.qp_delta = one.macroblocks[m].qp_delta;
+            EXPECT(!std::memcmp(&macroblock, &one.macroblocks[m], sizeof macroblock), "macroblock %zu", pair);
+            EXPECT(std::equal(one.levels.begin() + static_cast<ptrdiff_t>(m * blocks),
+                              one.levels.begin() + static_cast<ptrdiff_t>((m + 1) * blocks),
+                              coded.levels.begin() + static_cast<ptrdiff_t>(pair * blocks)),
+                   "levels of macroblock %zu", pair);
+        }
+        const Sample *from = one.samples.data(), *of_frame = coded.samples.data();
+        for (int c = 0; c < f.components(); c++) {
+            const size_t width = columns * static_cast<size_t>(f.columns(c));
+            for (int y = 0; y < f.macroblock_rows() * f.rows(c); y++, from += width, of_frame += 2 * width)
+                EXPECT(std::equal(from, from + width, of_frame + field * width), "component %d, line %d", c, y);
+        }
+    }
+    if (!quality.aq_strength)
+        EXPECT(bits == coded.bits, "%llu bits, fields %llu", static_cast<unsigned long long>(coded.bits),
+               static_cast<unsigned long long>(bits));
+    EXPECT(distortion == coded.distortion, "distortion");
+}
+START_TEST(pairs_are_both_fields) {
+    Random random(23);
+    for (int round = 0; round < 24; round++) {
+        PictureFormat f = random_avc_intra_format(random, 100);
+        f.field = f.field_pairs = true;
+        f.height = 4 * ((f.height + 3) / 4);
+        f.even_slices = random.one_in(2);
+        f.slices = random.between(1, std::min(4, f.macroblock_rows()));
+        const Source source(random, f, static_cast<Content>(random.between(0, 5)));
+        const PictureQuality quality{random.between(-qp_bd_offset(f.bit_depth), 51), random.between(0, kEfforts),
+                                     random.one_in(2) ? 0 : 400};
+        check_pairs(source, quality, encode(source, quality, round % 4 ? 1 : 3));
+    }
+}
+END_TEST
+
 START_TEST(lower_qp_is_better_and_larger) {
     Random random(13);
     for (const Content content : {Content::noise, Content::smooth, Content::mixed}) {
@@ -460,6 +517,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, every_mode_is_used);
     tcase_add_test(c, threads_do_not_matter);
     tcase_add_test(c, reconstruction_does_not_matter);
+    tcase_add_test(c, pairs_are_both_fields);
     tcase_add_test(c, lower_qp_is_better_and_larger);
     tcase_add_test(c, noise_at_qp_0);
     tcase_add_test(c, adaptive_qp_reaches_the_decoder);

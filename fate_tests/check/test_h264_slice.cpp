@@ -94,7 +94,8 @@ START_TEST(macroblocks_of_p) {
         for (const bool high : {false, true})
             for (const Mix &mix : mixes)
                 for (const auto &[skipped, coded] : {std::pair(0, 9), {3, 3}, {40, 2}, {9, 0}}) {
-                    const CodedFormat format{chroma, high, 8, 8, random.between(1, 9), random.between(1, 7), false};
+                    const CodedFormat format{chroma, high, 8, 8, random.between(1, 9), random.between(1, 7),
+                                             false,  false};
                     const CodedMacroblocks p =
                         random_p_picture(random, format, 1 + random.below(5), mix, skipped, coded);
                     try {

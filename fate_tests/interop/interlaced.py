@@ -4,7 +4,7 @@
 alone, is compared with the source line by line; field order and sizes are read back from containers by ffprobe and mediainfo;
 both devices give the same bytes.
 
-Usage: interlaced.py FFMPEG_BUILD    Ends in a line "N passed, N failed".
+Usage: interlaced.py FFMPEG_BUILD [MEDIA_DIR]    Clips of cameras are in MEDIA_DIR/clips. Ends in a line "N passed, N failed".
 """
 import json
 import pathlib
@@ -266,6 +266,103 @@ def check_h264(mode):
     expect(slices == ['0', '1'] * FRAMES if mode == 'tff' else slices == ['1', '0'] * FRAMES, f'h264 {mode}: parities {slices}')
 
 
+# ---- AVC-Intra and XAVC Intra: a frame of field macroblock pairs. libx264 has the same parameter sets and slices.
+
+def bars(line, time):
+    """Luma of 10 bits: a slope with a bar that moves from field to field."""
+    at = 40 * time % 1920
+    row = [200 + (x + line) % 512 // 2 for x in range(1920)]
+    row[at:at + 160] = [900] * len(row[at:at + 160])
+    return struct.pack('<1920H', *row)
+
+
+def syntax_of(file):
+    """Elements of parameter sets and slice headers of the first frame, but for those that QPs and colours decide."""
+    text = ffmpeg('-v', 'verbose', '-i', file, '-frames:v', 1, '-c', 'copy', '-bsf:v', 'trace_headers', '-f', 'null', '-').stderr.decode()
+    lines = [line.split('] ', 1)[-1].split() for line in text.splitlines() if 'trace_headers' in line]
+    elements = [(line[1], line[-1]) for line in lines if len(line) > 3 and line[0].isdigit() and line[-2] == '=']
+    return [element for element in elements if element[0] not in ('slice_qp_delta', 'level_idc', 'rbsp_alignment_zero_bit', 'rbsp_stop_one_bit')]
+
+
+def check_avc_intra():
+    frames = [b''.join(bars(y, 2 * frame + y % 2) for y in range(1080)) for frame in range(2)]
+    (FOLDER / '1080i.yuv').write_bytes(b''.join(luma + struct.pack('<H', 512) * (1920 * 1080) for luma in frames))
+    source_of = ('-f', 'rawvideo', '-pixel_format', 'yuv422p10le', '-video_size', '1920x1080')
+    for number, flavor, rate, size, label in ((100, 'panasonic', '25', 568832, '3102'), (100, 'panasonic', '30000/1001', 472576, '3101'),
+                                              (100, 'sony', '25', 568832, '3102'), (200, 'panasonic', '25', 1144320, '3001')):
+        what, file = f'AVC-Intra {number} {flavor} {rate}', FOLDER / 'avcintra.mxf'
+        marked = (*source_of, '-framerate', rate, '-i', FOLDER / '1080i.yuv', '-vf', 'setfield=tff')
+        classes = ('-avcintra-class', number, '-avcintra-flavor', flavor)
+        said = ffmpeg(*marked, '-c:v', 'h264_cavlc_cuda', '-device', 'cpu', *classes, file)
+        expect(b'[h264_cavlc' not in said.stderr, f'{what}: {said.stderr.decode()}')
+        packets = packets_of(file)
+        expect([len(packet) for packet in packets] == [size] * 2, f'{what}: packets of {[len(packet) for packet in packets]} bytes')
+        expect(bytes.fromhex('060e2b340401010a040102020132' + label) in file.read_bytes(), f'{what}: another label')
+        tags = local_tags(file, (0x320C, 0x3212, 0x3202, 0x3208))
+        wanted = {0x320C: 1, 0x3212: 1 if number == 100 else None, 0x3202: 544, 0x3208: 540}
+        expect(tags == wanted, f'{what}: separate fields, the dominant one, lines: {tags}')
+        done = ffmpeg('-i', file, '-f', 'rawvideo', '-pix_fmt', 'yuv422p10le', '-')
+        expect(done.stderr == b'', f'{what}: the decoder says {done.stderr.decode()}')
+        for frame, luma in enumerate(frames):
+            decoded = struct.unpack_from(f'<{1920 * 1080}H', done.stdout, frame * 4 * 1920 * 1080)
+            worst = max(abs(a - b) for a, b in zip(decoded, struct.unpack(f'<{1920 * 1080}H', luma)))
+            expect(worst < 40, f'{what}: a sample of frame {frame} is off by {worst}')
+        ffmpeg('-i', file, '-c', 'copy', '-f', 'h264', FOLDER / 'own.h264')
+        expect(ffmpeg('-i', FOLDER / 'own.h264', '-f', 'rawvideo', '-pix_fmt', 'yuv422p10le', '-').stdout == done.stdout, f'{what}: other pictures without MXF')
+        x264 = shutil.which('ffmpeg') and run('ffmpeg', '-nostdin', '-y', '-v', 'error', *marked, '-frames:v', 1, '-flags', '+ildct+ilme', '-c:v', 'libx264', '-avcintra-class', number,
+                                              '-x264-params', f'avcintra-flavor={flavor}', FOLDER / 'x264.h264', may_fail=True)
+        if not x264 or x264.returncode:
+            print('skipped: no ffmpeg with libx264 of 10 bits here')
+        else:
+            own, theirs = syntax_of(FOLDER / 'own.h264'), syntax_of(FOLDER / 'x264.h264')
+            different = [pair for pair in zip(own, theirs) if pair[0] != pair[1]]
+            expect(own and len(own) == len(theirs) and not different, f'{what}: beside libx264 {len(own)} and {len(theirs)} elements, {different[:4]}')
+    refusals = (('bff', '25', 'bottom field first'), ('tff', '50', 'frame rate 50/1 is not allowed with avc_intra_class 100 and fields'))
+    for mark, rate, line in refusals:
+        text = ffmpeg(*source_of, '-framerate', rate, '-i', FOLDER / '1080i.yuv', '-vf', f'setfield={mark}', '-c:v', 'h264_cavlc_cuda', '-device', 'cpu',
+                      '-avcintra-class', 100, '-f', 'null', '-', may_fail=True).stderr.decode()
+        expect(line in text, f'AVC-Intra {mark} {rate}: {text}')
+
+
+# ---- Clips of cameras, whose frames are marked by their decoder: no filter tells the order
+
+CLIP_OPTIONS = {
+    'j2k_cuda': ('mxf', ('-format', 'j2k', '-q:v', 95)),
+    'mjpeg_cuda': ('mov', ('-q:v', 97)),
+    'h264_cavlc_cuda': ('mxf', ('-qp', 20, '-level', '4.1')),
+}
+
+
+def check_clips(folder):
+    for clip in sorted(folder.glob('*i_*')):
+        frames = FOLDER / 'clip.mkv'  # the tests' FFmpeg has no decoder of MPEG-2
+        made = run('ffmpeg', '-nostdin', '-y', '-v', 'error', '-i', clip, '-map', '0:v:0', '-frames:v', 2, '-vf', 'setpts=N/25/TB', '-r', 25, '-c:v', 'ffv1', frames)
+        expect(made.returncode == 0, f'{clip.name}: {made.stderr.decode()}')
+        pixels, height = ffprobe(frames, 'pix_fmt', 'height')
+        for codec, (suffix, options) in CLIP_OPTIONS.items():
+            classes = [options]
+            if codec == 'h264_cavlc_cuda' and pixels == 'yuv422p10le' and height == 1080:
+                classes += [('-avcintra-class', 100), ('-avcintra-class', 100, '-avcintra-flavor', 'sony')]
+            for chosen in classes:
+                what, file = f'{clip.name} {codec} {chosen}', FOLDER / f'clip.{suffix}'
+                form = {'yuv422p': 'yuvj422p', 'yuv422p10le': 'yuvj422p', 'yuv420p': 'yuvj420p'}[pixels] if codec == 'mjpeg_cuda' else pixels
+                said = ffmpeg('-i', frames, '-pix_fmt', form, '-c:v', codec, '-device', 'cpu', *chosen, file)
+                expect(f'[{codec[:9]}' not in said.stderr.decode(), f'{what}: {said.stderr.decode()}')
+                decoder = ('-c:v', 'j2k_cuda', '-device', 'cpu') if codec == 'j2k_cuda' else ()
+                text = ffmpeg('-v', 'info', *decoder, '-i', file, '-i', frames, '-lavfi',
+                              f'[0:v]settb=1/25,setpts=N,format={form}[a];[1:v]settb=1/25,setpts=N,format={form}[b];[a][b]psnr', '-f', 'null', '-').stderr.decode()
+                psnr = [float(word.split(':')[1]) for word in text.split() if word.startswith('y:')]
+                expect(psnr and psnr[-1] > 38, f'{what}: luma has {psnr} dB')
+                if suffix == 'mxf':
+                    tags = local_tags(file, (0x320C, 0x3212))
+                    expect(tags and tags[0x320C] == 1 and tags[0x3212] in (None, 1), f'{what}: layout and dominance {tags}')
+                else:
+                    expect_order(what, file, 'tff', height=height)
+                track = mediainfo(file)
+                told = (track.get('ScanType'), track.get('ScanOrder')) if track else None
+                expect(told in (None, ('Interlaced', 'TFF'), ('MBAFF', 'TFF'), ('Interlaced', None)), f'{what}: mediainfo says {told}')
+
+
 # ---- Refusals, and what is said
 
 def check_words():
@@ -296,6 +393,9 @@ def main():
         check_mjpeg(mode)
         check_j2k(mode)
         check_h264(mode)
+    check_avc_intra()
+    if len(sys.argv) > 2:
+        check_clips(pathlib.Path(sys.argv[2]) / 'clips')
     check_words()
     shutil.rmtree(FOLDER)
     finish()

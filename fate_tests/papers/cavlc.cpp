@@ -41,7 +41,7 @@ bool compare_cavlc(const std::shared_ptr<Device> &device, const Picture &picture
     const CudaencFormat input = make_format(frame_format);
     ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()));
     IntraCoder coder(PictureFormat{width, height, ChromaFormat::c420, 8, 1, false, true, false});
-    const CodedFormat format{ChromaFormat::c420, false, 8, 8, (width + 15) / 16, (height + 15) / 16, false};
+    const CodedFormat format{ChromaFormat::c420, false, 8, 8, (width + 15) / 16, (height + 15) / 16, false, false};
     const std::vector<Slice> slices = {{0, static_cast<uint32_t>(format.macroblocks())}};
     const std::vector<SliceHeaderBits> header = {make_slice_header({0, 0, 0})};
 

@@ -3,7 +3,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "decisions.h"
@@ -66,16 +65,8 @@ inline QpChoice make_qp_choice(int qp, int bit_depth, ChromaFormat format, int c
                .lambda = lambda_of(luma + drop_step),
                .satd_lambda = satd_lambda_of(luma + drop_step)};
     if (!drop_step) return q;
-    for (Quantiser *quantiser : {&q.luma, &q.chroma, &q.chroma_dc}) {
-        drop_frequencies(*quantiser, drop_step);
-        // The CPU multiplies transposed blocks.
-        for (int i = 0; i < 4; i++)
-            for (int j = 0; j < i; j++)
-                std::swap(quantiser->multiplier_4x4[4 * i + j], quantiser->multiplier_4x4[4 * j + i]);
-        for (int i = 0; i < 8; i++)
-            for (int j = 0; j < i; j++)
-                std::swap(quantiser->multiplier_8x8[8 * i + j], quantiser->multiplier_8x8[8 * j + i]);
-    }
+    // The CPU multiplies transposed blocks.
+    for (Quantiser *quantiser : {&q.luma, &q.chroma, &q.chroma_dc}) drop_frequencies(*quantiser, drop_step, true);
     return q;
 }
 

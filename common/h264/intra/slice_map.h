@@ -10,8 +10,10 @@ namespace cudaenc::h264 {
 
 class SliceMap {
   public:
-    // columns: macroblocks in a row; slices: all macroblocks, in order.
-    SliceMap(int columns, const std::vector<Slice> &slices) : columns_(columns) { set(slices); }
+    // columns: macroblocks in a row; slices: all macroblocks, in order; step: see CodedFormat.
+    SliceMap(int columns, const std::vector<Slice> &slices, int step = 1) : columns_(columns), step_(step) {
+        set(slices);
+    }
     void set(const std::vector<Slice> &slices) {
         slices_ = slices;
         of_.clear();
@@ -28,14 +30,14 @@ class SliceMap {
         const auto same = [&](int i, int j) {
             return i >= 0 && i < columns_ && j >= 0 && of_[static_cast<size_t>(j * columns_ + i)] == own;
         };
-        return {.left = same(x - 1, y),
+        return {.left = same(x - step_, y),
                 .above = same(x, y - 1),
-                .above_right = same(x + 1, y - 1),
-                .other_corner = !same(x - 1, y - 1)};
+                .above_right = same(x + step_, y - 1),
+                .other_corner = !same(x - step_, y - 1)};
     }
 
   private:
-    const int columns_;
+    const int columns_, step_;
     std::vector<Slice> slices_;
     std::vector<uint32_t> of_;  // by macroblock
 };

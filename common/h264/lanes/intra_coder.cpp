@@ -61,13 +61,13 @@ IntraCoder::IntraCoder(const PictureFormat &format)
     : format_(format),
       neighbours_(static_cast<size_t>(format.macroblocks())),
       qp_(static_cast<size_t>(format.macroblocks())),
-      slices_(format.macroblock_columns(), format.all_slices()),
+      slices_(format.macroblock_columns(), format.all_slices(), format.step()),
       rows_(std::make_unique<Row[]>(static_cast<size_t>(format.macroblock_rows()))),
       coded_rows_(std::make_unique<CodedRow[]>(static_cast<size_t>(format.macroblock_rows()))),
       order_(order_rows(format)) {
     for (int c = 0; c < format.components(); c++)  // rows of a macroblock must not share cache sets
         planes_[c].stride = (format.macroblock_columns() * format.columns(c) + 63) / 64 * 64 + 32;
-    if (format.scaling) weighted_ = std::make_unique<WeightedQuantisers>(*format.scaling);
+    if (format.scaling) weighted_ = std::make_unique<WeightedQuantisers>(transposed(*format.scaling));
     set_slices(format.all_slices());
 }
 
@@ -134,7 +134,7 @@ void IntraCoder::encode_row(int y) {
     MacroblockCoder coder(format_, weighted_ ? *weighted_ : Quantisers{});
     int ahead = row.begins_slice ? columns : 0;  // macroblocks that the row above has coded
     for (int x = 0; x < columns; x++) {
-        const int wanted = std::min(x + 2, columns);
+        const int wanted = std::min(x + format_.step() + 1, columns);
         while (ahead < wanted) {
             ahead = rows_[y - 1].done.load(std::memory_order_acquire);
             if (ahead < wanted) std::this_thread::yield();
@@ -151,7 +151,7 @@ void IntraCoder::encode_row(int y) {
 // one above it on the line before.
 Block IntraCoder::samples_of(int component, int x, int y) {
     Plane &plane = planes_[component];
-    const int first = x * format_.columns(component), rows = format_.rows(component);
+    const int first = format_.place_in_row(x) * format_.columns(component), rows = format_.rows(component);
     if (!only_last_rows_) return {plane.at(first, y * rows), plane.stride};
     const ptrdiff_t stride = plane.stride / rows;
     return {plane.at(first, y + 1) - (rows - 1) * stride, stride};
@@ -162,7 +162,7 @@ MacroblockCoder::Place IntraCoder::place_of(int x, int y) {
     MacroblockCoder::Place place{};
     for (int c = 0; c < format_.components(); c++) place.samples[c] = samples_of(c, x, y);
     place.available = slices_.available(x, y);
-    place.left = place.available.left ? &neighbours_[at - 1] : nullptr;
+    place.left = place.available.left ? &neighbours_[at - static_cast<size_t>(format_.step())] : nullptr;
     place.above =
         place.available.above ? &neighbours_[at - static_cast<size_t>(format_.macroblock_columns())] : nullptr;
     place.qp = quality_.effort == kAllTypes ? qp_[at] : macroblock_qp(place.samples[0]);
@@ -181,7 +181,8 @@ void IntraCoder::keep(CodedRow &row, size_t at, int qp, const MacroblockCoder::R
     macroblock.first_in_slice = slices_.first(at) == at;
     macroblock.slice = slices_.number(at);
     qp_[at] = static_cast<int8_t>(qp);
-    if (quality_.counts) row.bits += quality_.effort == kAllTypes ? count_bits(at) : result.bits;
+    const bool begins_pair = format_.field_pairs && at % 2 == 0;  // which has mb_field_decoding_flag
+    if (quality_.counts) row.bits += quality_.effort == kAllTypes ? count_bits(at) : result.bits + begins_pair;
     row.luma_distortion += result.luma_distortion;
 }
 
@@ -334,10 +335,11 @@ void IntraCoder::analyse_rows(std::atomic<int> &next, bool in_lanes) {
 void IntraCoder::measure_row(int y, const ConstBlock *samples) {
     for (int x = 0; x < format_.macroblock_columns(); x++) {
         const size_t at = index_of(x, y);
-        qp_[at] = static_cast<int8_t>(macroblock_qp(samples[0].at(16 * x, 0)));
+        const int first = 16 * format_.place_in_row(x);
+        qp_[at] = static_cast<int8_t>(macroblock_qp(samples[0].at(first, 0)));
         ranked_[at] = {};
         for (int c = 0; c < luma_components(format_.chroma); c++)
-            ranked_[at].texture += texture_of(samples[c].at(16 * x, 0));
+            ranked_[at].texture += texture_of(samples[c].at(first, 0));
     }
 }
 
@@ -354,7 +356,7 @@ void IntraCoder::rank_row(int y, const ConstBlock *samples) {
         }
         const int components = luma_components(format_.chroma);
         ConstBlock places[3];
-        for (int c = 0; c < components; c++) places[c] = samples[c].at(16 * x, 0);
+        for (int c = 0; c < components; c++) places[c] = samples[c].at(16 * format_.place_in_row(x), 0);
         ranked_[at] = rank_modes(places, components, slices_.available(x, y), format_.bit_depth);
         likely_[at] = ranked_[at].likely_types(satd_lambda(at), format_.transform_8x8);
     }
@@ -387,20 +389,23 @@ void IntraCoder::rank_in_lanes(int y, const ConstBlock *samples, std::span<const
     }
 }
 
-// Lines of source samples of whole macroblocks.
+// Lines of source samples of whole macroblocks; of pairs those of both fields.
 void IntraCoder::load_lines(int component, int first, int count, Sample *to) const {
     const bool half_x = format_.columns(component) == 8, half_y = format_.rows(component) == 8;
+    const int fields = format_.step();
     const int width = half_x ? (format_.width + 1) / 2 : format_.width;
-    const int height = half_y ? (format_.height + 1) / 2 : format_.height;
-    const int whole = format_.macroblock_columns() * format_.columns(component);
-    for (int y = first; y < first + count; y++, to += planes_[component].stride) {
-        if (y < height) {
-            load_row(components_[component], 0, y, width, to);
-            std::fill(to + width, to + whole, to[width - 1]);
-        } else {
-            std::copy_n(to - planes_[component].stride, whole, to);
+    const int height = (half_y ? (format_.height + 1) / 2 : format_.height) / fields;
+    const int whole = format_.macroblock_columns() / fields * format_.columns(component);
+    for (int y = first; y < first + count; y++, to += planes_[component].stride)
+        for (int field = 0; field < fields; field++) {
+            Sample *const line = to + field * whole;
+            if (y < height) {
+                load_row(components_[component], 0, fields * y + field, width, line);
+                std::fill(line + width, line + whole, line[width - 1]);
+            } else {
+                std::copy_n(line - planes_[component].stride, whole, line);
+            }
         }
-    }
 }
 
 void IntraCoder::keep_source(int y, const ConstBlock *samples) {

@@ -26,6 +26,13 @@ constexpr ScalingLists k1080p = {
      32, 36, 20, 22, 23, 24, 26, 32, 36, 42, 22, 23, 24, 26, 32, 36, 42, 59, 23, 24, 26, 32,
      36, 42, 59, 63, 24, 26, 32, 36, 42, 59, 63, 68, 26, 32, 36, 42, 59, 63, 68, 72},
 };
+constexpr ScalingLists k1080i = {
+    {6, 13, 20, 28, 13, 20, 28, 32, 20, 28, 32, 37, 28, 32, 37, 42},
+    {16, 20, 26, 32, 20, 26, 32, 38, 26, 32, 38, 44, 32, 38, 44, 50},
+    {16, 19, 20, 23, 24, 26, 32, 42, 18, 19, 22, 24, 26, 32, 36, 42, 18, 20, 23, 24, 26, 32,
+     36, 63, 19, 20, 23, 26, 32, 36, 42, 63, 20, 22, 24, 26, 32, 36, 59, 63, 22, 23, 24, 26,
+     32, 36, 59, 68, 22, 23, 24, 26, 32, 42, 59, 68, 22, 23, 24, 26, 36, 42, 59, 72},
+};
 constexpr ScalingLists k2160p = {
     {12, 16, 19, 20, 16, 19, 20, 24, 19, 20, 24, 33, 20, 24, 33, 39},
     {28, 39, 56, 67, 39, 56, 67, 77, 56, 67, 77, 104, 67, 77, 104, 133},
@@ -108,7 +115,7 @@ std::vector<uint8_t> make_umid() {
 
 }  // namespace
 
-AvcIntra find_avc_intra(const CudaencFormat &format, const CudaencH264Options &o) {
+AvcIntra find_avc_intra(const CudaencFormat &format, const CudaencH264Options &o, bool interlaced) {
     if (o.avc_intra_class == 50)
         refuse("avc_intra_class 50 is not allowed: it is coded with CABAC, classes 100, 200, 300 and 480 with CAVLC");
     const auto is_class = [&](const Row &row) { return row.number == o.avc_intra_class; };
@@ -123,17 +130,26 @@ AvcIntra find_avc_intra(const CudaencFormat &format, const CudaencH264Options &o
         refuse(format_string(
             "%dx%d is not allowed with avc_intra_class %d: it has %s", format.width, format.height, o.avc_intra_class,
             o.avc_intra_class <= 200 ? "1280x720, 1920x1080 and 2048x1080" : "3840x2160 and 4096x2160"));
+    if (interlaced && (format.width != 1920 || format.height != 1080))
+        refuse(format_string("%dx%d is not allowed with avc_intra_class %d and fields: 1920x1080 is", format.width,
+                             format.height, o.avc_intra_class));
     const int64_t num = o.frame_rate_num, den = o.frame_rate_den;
     const auto is_rate = [&](int n, int d) { return num && num * d == den * n; };
-    const bool pal = is_rate(50, 1) || (row->low_rates && is_rate(25, 1));
-    const bool ntsc = is_rate(60000, 1001) || (row->low_rates && (is_rate(30000, 1001) || is_rate(24000, 1001)));
+    const bool pal = interlaced ? is_rate(25, 1) : is_rate(50, 1) || (row->low_rates && is_rate(25, 1));
+    const bool ntsc = interlaced
+                          ? is_rate(30000, 1001)
+                          : is_rate(60000, 1001) || (row->low_rates && (is_rate(30000, 1001) || is_rate(24000, 1001)));
+    if (interlaced && !pal && !ntsc)
+        refuse(format_string(
+            "frame rate %lld/%lld is not allowed with avc_intra_class %d and fields: it is 30000/1001 or 25",
+            static_cast<long long>(num), static_cast<long long>(den), o.avc_intra_class));
     if (!pal && !ntsc)
         refuse(format_string("frame rate %lld/%lld is not allowed with avc_intra_class %d: it is 60000/1001 or 50%s",
                              static_cast<long long>(num), static_cast<long long>(den), o.avc_intra_class,
                              row->low_rates ? ", 30000/1001, 25 or 24000/1001" : ""));
     const bool sony = o.avc_intra_flavor == CUDAENC_AVC_INTRA_SONY;
     return {.picture_bytes = 128 * static_cast<uint64_t>(pal ? row->pal : row->ntsc),
-            .scaling = row->scaling,
+            .scaling = interlaced ? &k1080i : row->scaling,
             .scaling_in_pps = row->number > 200,
             .chroma_qp_index_offset = row->chroma_qp_index_offset,
             .slices = sony ? 8 : 10,

@@ -24,8 +24,9 @@ struct AvcIntra {
 // Of parameter sets, ten times the level.
 inline constexpr int kLeastAvcIntraLevel = 41;
 
-// With avc_intra_class. Throws Error(CUDAENC_ERR_INVALID) with a line that tells what the class allows.
-AvcIntra find_avc_intra(const CudaencFormat &format, const CudaencH264Options &options);
+// With avc_intra_class. interlaced: frames are of field macroblock pairs. Throws Error(CUDAENC_ERR_INVALID) with a line
+// that tells what the class allows.
+AvcIntra find_avc_intra(const CudaencFormat &format, const CudaencH264Options &options, bool interlaced);
 
 // The NAL units before the slices and SEI messages of frames, at the places where decoders look for them: access unit
 // delimiter, parameter sets and, of Panasonic's flavor, two SEI messages.

@@ -30,7 +30,7 @@ template <class Bits, class Align>
 void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t address, uint32_t first,
                      uint8_t *totals, Bits &out, const Align &align) {
     const int blocks = blocks_per_macroblock(f.chroma);
-    const uint32_t width = static_cast<uint32_t>(f.width);
+    const uint32_t width = static_cast<uint32_t>(f.width), step = static_cast<uint32_t>(f.step());
     const Macroblock &m = picture.macroblocks[address];
     const size_t begin = size_t{address} * static_cast<size_t>(blocks);
     const int16_t *const levels = picture.levels + 16 * begin;
@@ -42,6 +42,7 @@ void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t
         std::memset(own, 0, static_cast<size_t>(blocks));
         return;
     }
+    if (f.field_pairs && !(address & 1)) out.put(1, 1);  // mb_field_decoding_flag
     if (is_inter(m.type))
         code_inter_header(f, m, out);
     else
@@ -55,7 +56,8 @@ void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t
     std::memset(own, 0, static_cast<size_t>(blocks));
     if (m.type != MacroblockType::i16x16 && !m.coded_block_pattern) return;
 
-    const uint8_t *left = address % width && address > first ? own - blocks : nullptr;
+    const uint8_t *left =
+        address % width >= step && address >= first + step ? own - size_t{step} * static_cast<size_t>(blocks) : nullptr;
     const uint8_t *above = address >= first + width ? own - size_t{width} * static_cast<size_t>(blocks) : nullptr;
     const auto code = [&](int b, uint32_t nonzero, const ScannedLevels &scanned, const BlockCode &block_code,
                           uint32_t flips) {

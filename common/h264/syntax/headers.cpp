@@ -202,6 +202,7 @@ std::vector<uint8_t> picture_timing(const Sei &sei) {
         out.u(static_cast<uint32_t>(sei.field), 4);  // 0: a frame
         out.flag(sei.timecode.has_value());
         if (sei.timecode) put_timecode(*sei.timecode, sei.field != FieldParity::none, out);
+        if (sei.field == FieldParity::both) out.flag(false);  // clock_timestamp_flag of its second field
     }
     if (!out.aligned()) out.trailing_bits();
     return out.raw();
@@ -280,15 +281,16 @@ std::vector<uint8_t> make_sps(const ParameterSets &s) {
     if (!s.pic_order_cnt_type) out.ue(0);  // log2_max_pic_order_cnt_lsb_minus4
     out.ue(s.max_num_ref_frames);
     out.flag(false);  // gaps_in_frame_num_value_allowed_flag
-    out.ue(f.width - 1);
-    out.ue(f.height - 1);          // of a frame, or of its fields
-    out.flag(!f.field);            // frame_mbs_only_flag
-    if (f.field) out.flag(false);  // mb_adaptive_frame_field_flag
-    out.flag(true);                // direct_8x8_inference_flag
+    const int columns = f.width / f.step();
+    out.ue(columns - 1);
+    out.ue(f.height - 1);                  // of a frame, or of its fields
+    out.flag(!f.field);                    // frame_mbs_only_flag
+    if (f.field) out.flag(f.field_pairs);  // mb_adaptive_frame_field_flag
+    out.flag(true);                        // direct_8x8_inference_flag
     const uint32_t unit_x = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422 ? 2 : 1;
     const uint32_t unit_y = f.chroma == ChromaFormat::c420 ? 2 : 1;
-    const uint32_t right = static_cast<uint32_t>(16 * f.width - s.width) / unit_x;
-    const uint32_t bottom = static_cast<uint32_t>(16 * f.height - s.height) / unit_y;
+    const uint32_t right = static_cast<uint32_t>(16 * columns - s.width) / unit_x;
+    const uint32_t bottom = static_cast<uint32_t>(16 * f.height - s.height / f.step()) / unit_y;
     out.flag(right || bottom);  // frame_cropping_flag
     if (right || bottom)
         for (const uint32_t offset : {0u, right, 0u, bottom}) out.ue(offset);
@@ -334,8 +336,10 @@ SliceHeaderBits make_slice_header(const SliceHeader &s) {
     out.ue(5 + static_cast<uint32_t>(s.slice_type));  // as all of the picture's
     out.ue(0);                                        // pic_parameter_set_id
     out.u(s.frame_num, s.frame_num_bits);
-    if (s.field != FieldParity::none) {
-        out.flag(true);  // field_pic_flag
+    if (s.field == FieldParity::both) {
+        out.flag(false);  // field_pic_flag
+    } else if (s.field != FieldParity::none) {
+        out.flag(true);
         out.flag(s.field == FieldParity::bottom);
     }
     if (s.is_idr()) out.ue(s.idr_pic_id);

@@ -36,7 +36,7 @@ struct Vui {
     std::optional<Hrd> hrd;  // these and buffering periods follow
 };
 
-// One set of each kind, for frames or field pictures (format.field) with CAVLC. Sizes are those of a picture.
+// One set of each kind, for frames or field pictures (format) with CAVLC. Sizes are those of a picture.
 // pic_order_cnt_lsb has 4 bits.
 struct ParameterSets {
     int profile_idc;
@@ -61,13 +61,14 @@ std::vector<uint8_t> make_pps(const ParameterSets &sets);
 
 // ---- Slices
 
-enum class FieldParity : uint8_t { none = 0, top = 1, bottom = 2 };  // as pic_struct (table D-1)
-enum class SliceType : uint8_t { p = 0, i = 2 };                     // table 7-6
+// As pic_struct (table D-1). both: a frame of field macroblock pairs, see CodedFormat.
+enum class FieldParity : uint8_t { none = 0, top = 1, bottom = 2, both = 3 };
+enum class SliceType : uint8_t { p = 0, i = 2 };  // table 7-6
 // What slice_header() (7.3.3) and the header of its NAL unit tell.
 struct SliceHeader {
-    uint32_t first_macroblock;
-    int idr_pic_id;  // of an IDR picture: not that of the picture before
-    int qp_delta;    // slice_qp_delta
+    uint32_t first_macroblock;  // first_mb_in_slice: of field_pairs the pair
+    int idr_pic_id;             // of an IDR picture: not that of the picture before
+    int qp_delta;               // slice_qp_delta
     int disable_deblocking_filter_idc = 1;
     int alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
     std::optional<int> pic_order_cnt_lsb = {};  // with pic_order_cnt_type 0

@@ -14,8 +14,13 @@ struct CodedFormat {
     bool transform_8x8_mode;  // of the picture parameter set
     int32_t luma_depth, chroma_depth;
     int32_t width, height;  // macroblocks
-    bool field;             // a field picture, with its scans
+    bool field;             // macroblocks are of fields, with their scans
+    // An MBAFF frame of field macroblock pairs alone: macroblocks of the top and of the bottom field in turn, by
+    // address. So a row has two macroblocks for each 16 columns, and `height` rows of a field.
+    bool field_pairs;
     CUDAENC_HD constexpr int32_t macroblocks() const { return width * height; }
+    // From a macroblock to its neighbour to the left or right, in addresses (6.4.12.2).
+    CUDAENC_HD constexpr int32_t step() const { return field_pairs ? 2 : 1; }
 };
 
 // The input of the CAVLC coder, see macroblock.h. sign_flips: a word a block of levels, see code_block(), or of I_PCM

@@ -22,15 +22,22 @@ struct PictureFormat {
     int lowest_qp = -2 * kMaxQp;            // QPY of macroblocks
     int chroma_qp_index_offset = 0;         // of Cb and of Cr
     const ScalingLists *scaling = nullptr;  // nullptr: flat lists
-    bool field = false;                     // a picture is a field of a frame that is twice as high
+    bool field = false;                     // macroblocks are of fields
+    bool field_pairs = false;               // of both fields of the frame, see CodedFormat; else of one
     bool plain() const { return !even_slices && !only_8x8 && !chroma_qp_index_offset && !scaling; }
 
-    int macroblock_columns() const { return (width + 15) / 16; }
-    int macroblock_rows() const { return (height + 15) / 16; }
+    // A picture is a field of a frame that is twice as high.
+    bool separate_field() const { return field && !field_pairs; }
+    int step() const { return field_pairs ? 2 : 1; }  // see CodedFormat
+
+    int macroblock_columns() const { return (width + 15) / 16 * step(); }
+    int macroblock_rows() const { return (height / step() + 15) / 16; }
+    // Where samples of both fields lie side by side, macroblocks to the left of one.
+    int place_in_row(int x) const { return field_pairs ? (x & 1) * macroblock_columns() / 2 + x / 2 : x; }
     int macroblocks() const { return macroblock_columns() * macroblock_rows(); }
     int first_row(int slice) const { return static_cast<int>(int64_t{slice} * macroblock_rows() / slices); }
     int first_macroblock(int slice) const {
-        return even_slices ? static_cast<int>(int64_t{slice} * macroblocks() / slices)
+        return even_slices ? static_cast<int>(int64_t{slice} * (macroblocks() / step()) / slices) * step()
                            : first_row(slice) * macroblock_columns();
     }
     int components() const { return chroma == ChromaFormat::c400 ? 1 : 3; }
@@ -48,7 +55,8 @@ struct PictureFormat {
                 .chroma_depth = bit_depth,
                 .width = macroblock_columns(),
                 .height = macroblock_rows(),
-                .field = field};
+                .field = field,
+                .field_pairs = field_pairs};
     }
     Slice slice(int i) const {
         const int first = first_macroblock(i);

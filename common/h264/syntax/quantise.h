@@ -38,11 +38,23 @@ constexpr int norm_adjust_8x8(int m, int i, int j) {
     return v[m][4];
 }
 
-// Weights of frequencies (8.5.9), in raster order; 16: none. They are symmetric, as coders may transpose blocks; at
-// least 6 of 4x4 and 12 of 8x8 blocks, so that products fit 32 bits.
+// Weights of frequencies (8.5.9), in raster order; 16: none. They are at least 6 of 4x4 and 12 of 8x8 blocks, so that
+// products fit 32 bits.
 struct ScalingLists {
     uint8_t luma_4x4[16], chroma_4x4[16], luma_8x8[64];
 };
+// For coders that transpose blocks.
+constexpr ScalingLists transposed(const ScalingLists &lists) {
+    ScalingLists t{};
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) {
+            t.luma_4x4[4 * j + i] = lists.luma_4x4[4 * i + j];
+            t.chroma_4x4[4 * j + i] = lists.chroma_4x4[4 * i + j];
+        }
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) t.luma_8x8[8 * j + i] = lists.luma_8x8[8 * i + j];
+    return t;
+}
 inline constexpr uint8_t kDefault4x4Intra[16] = {6, 13, 20, 28, 13, 20, 28, 32, 20, 28, 32, 37, 28, 32, 37, 42};
 
 // A level is (|coefficient| multiplier + rounding) >> shift. Scaling, before the inverse transform:
@@ -85,10 +97,11 @@ constexpr Quantiser make_quantiser(int qp, const uint8_t *weights_4x4 = nullptr,
     return q;
 }
 
-// Of 16 frequencies in the order of the scan the first 15 - step keep their levels.
-constexpr void drop_frequencies(Quantiser &q, int step) {
-    for (int k = kDropSteps - step; k < 16; k++) q.multiplier_4x4[kZigzag4x4[k]] = 0;
-    for (int k = 4 * (kDropSteps - step); k < 64; k++) q.multiplier_8x8[kZigzag8x8[k]] = 0;
+// Of 16 frequencies in the order of the scan, or of the transposed one, the first 15 - step keep their levels.
+constexpr void drop_frequencies(Quantiser &q, int step, bool transposed_scan = false) {
+    const auto place = [&](int at, int size) { return transposed_scan ? at % size * size + at / size : at; };
+    for (int k = kDropSteps - step; k < 16; k++) q.multiplier_4x4[place(kZigzag4x4[k], 4)] = 0;
+    for (int k = 4 * (kDropSteps - step); k < 64; k++) q.multiplier_8x8[place(kZigzag8x8[k], 8)] = 0;
 }
 
 }  // namespace cudaenc::h264

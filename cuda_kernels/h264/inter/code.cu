@@ -226,7 +226,8 @@ DEVICE bool exceeds_limits(const WavefrontTables &tables, const InterState &s, i
                                      .chroma_depth = 8,
                                      .width = 0,
                                      .height = 0,
-                                     .field = false};
+                                     .field = false,
+                                     .field_pairs = false};
     if (!may_be_pcm(kFormat, {bits, 0})) return false;
     const int lane = lane_id(), b = lane & 15;
     const bool luma = lane < 16, dc = lane >= 24;
