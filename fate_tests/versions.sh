@@ -101,11 +101,36 @@ takes_yuv420p() {
         -c:v mjpeg_cuda -device cpu -f framecrc pipe:1 | grep -q '^0,'
 }
 
+# A picture that was turned does not tell once more to turn it, whatever type EXIF gave the orientation (LONG here); its
+# resolution stays.
+turns_once() {
+    local ffmpeg=$root/build/ffmpeg-$branch-minimal/ffmpeg picture=$work/picture.jpg turned=$work/turned.jpg
+    head -c 3072 /dev/zero | "$ffmpeg" -v error -y -f rawvideo -pixel_format yuvj420p -video_size 64x32 -i pipe:0 \
+        -c:v mjpeg_cuda -device cpu -f image2pipe "$picture" || return 1
+    python3 - "$picture" <<'PYTHON' || return 1
+import struct, sys
+data = open(sys.argv[1], 'rb').read()
+tiff = b'MM\0*' + struct.pack('>IH', 8, 2) + struct.pack('>HHII', 0x112, 4, 1, 6) + struct.pack('>HHII', 0x11A, 5, 1, 38) + struct.pack('>3I', 0, 317, 1)
+open(sys.argv[1], 'wb').write(data[:2] + struct.pack('>HH', 0xFFE1, len(tiff) + 8) + b'Exif\0\0' + tiff + data[2:])
+PYTHON
+    "$ffmpeg" -v error -y -f jpeg_pipe -c:v mjpeg_cuda -device cpu -i "$picture" -c:v mjpeg_cuda -device cpu -f image2pipe "$turned" || return 1
+    python3 - "$turned" <<'PYTHON'
+import struct, sys
+data = open(sys.argv[1], 'rb').read()
+at = data.index(b'\xff\xc0')
+assert struct.unpack('>HH', data[at + 5:at + 9]) == (64, 32), 'not turned'
+exif = data[:data.index(b'\xff\xdb')]
+assert b'\x01\x12\x00' not in exif and b'\x12\x01\x04' not in exif and b'\x12\x01\x03' not in exif, 'the orientation is told again'
+assert struct.pack('>2I', 317, 1) in exif or struct.pack('<2I', 317, 1) in exif, 'no resolution'
+PYTHON
+}
+
 for branch; do
     echo "FFmpeg $branch"
     count_in "$branch: streams" "$make" --no-print-directory -C "$root" FFMPEG="$branch" do-check-version
     check "$branch: warnings" no_warnings
     check "$branch: yuv420p into mjpeg_cuda" takes_yuv420p
+    check "$branch: pictures are turned once" turns_once
     count_in "$branch: MXF" "$root/fate_tests/interop/mxf.py" "$root/build/ffmpeg-$branch-minimal"
     rm -rf "$work"/{pristine,tree,hooked,other,repository,fork,upstream}
     mkdir "$work/pristine"

@@ -262,22 +262,6 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
     return 0;
 }
 
-static int add_exif(AVCodecContext *avctx, AVFrame *frame, const uint8_t *data, size_t size)
-{
-    AVBufferRef *tiff = av_buffer_alloc(size);
-    int ret;
-
-    if (!tiff)
-        return AVERROR(ENOMEM);
-    memcpy(tiff->data, data, size);
-    ret = cudaenc_attach_exif(avctx, frame, &tiff);
-    if (ret == AVERROR(ENOMEM))
-        return ret;
-    if (ret < 0)
-        av_log(avctx, AV_LOG_WARNING, "EXIF is damaged: frames have what can be read of it\n");
-    return 0;
-}
-
 static int add_side_data(AVCodecContext *avctx, AVFrame *frame, const CudaencPictureInfo *info)
 {
     /* of EXIF: in 5 degrees, and whether the picture is mirrored */
@@ -296,11 +280,13 @@ static int add_side_data(AVCodecContext *avctx, AVFrame *frame, const CudaencPic
             memcpy(sd->data, info->icc_profile, info->icc_profile_size);
     }
     if (info->exif) {
-        ret = add_exif(avctx, frame, info->exif, info->exif_size);
-        if (ret < 0)
+        ret = cudaenc_attach_exif(avctx, frame, info->exif, info->exif_size);
+        if (ret == AVERROR(ENOMEM))
             return ret;
+        if (ret < 0)
+            av_log(avctx, AV_LOG_WARNING, "EXIF is damaged: frames have what can be read of it\n");
     }
-    if (info->orientation > 1 && !av_frame_get_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX)) {
+    if (info->orientation > 1) {
         ret = cudaenc_new_side_data(avctx, frame, AV_FRAME_DATA_DISPLAYMATRIX, 9 * sizeof(int32_t), &sd);
         if (ret < 0)
             return ret;

@@ -49,7 +49,7 @@
 #include "internal.h" /* ff_get_format(), ff_get_buffer(), ff_add_cpb_side_data() */
 #endif
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(60, 10, 100)
-#include "exif_internal.h" /* ff_decode_exif_attach_buffer() */
+#include "exif_internal.h" /* ff_decode_exif_attach_ifd() */
 #else
 #include "bytestream.h"
 #include "libavcodec/exif.h" /* not the library's */
@@ -234,25 +234,32 @@ static inline const AVFrameSideData *cudaenc_exif(const AVFrame *frame)
 #endif
 }
 
-/** Gives a frame the tags of a TIFF structure as metadata; from 8.1 on the structure too, and its orientation. Takes the
- * reference. */
-static inline int cudaenc_attach_exif(AVCodecContext *avctx, AVFrame *frame, AVBufferRef **tiff)
+/** Gives a frame the tags of a TIFF structure as metadata; from 8.1 on the structure too, without the orientation, which
+ * is a display matrix. */
+static inline int cudaenc_attach_exif(AVCodecContext *avctx, AVFrame *frame, const uint8_t *tiff, size_t size)
 {
+    int ret;
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(60, 10, 100)
-    return ff_decode_exif_attach_buffer(avctx, frame, tiff, AV_EXIF_TIFF_HEADER);
+    AVExifMetadata tags = { 0 };
+
+    ret = av_exif_parse_buffer(avctx, tiff, size, &tags, AV_EXIF_TIFF_HEADER);
+    if (ret >= 0)
+        ret = av_exif_remove_entry(avctx, &tags, av_exif_get_tag_id("Orientation"), 0);
+    if (ret >= 0)
+        ret = ff_decode_exif_attach_ifd(avctx, frame, &tags);
+    av_exif_free(&tags);
 #else
     GetByteContext bytes;
-    int is_little_endian, offset, ret;
+    int is_little_endian, offset;
 
-    bytestream2_init(&bytes, (*tiff)->data, (*tiff)->size);
+    bytestream2_init(&bytes, tiff, size);
     ret = ff_tdecode_header(&bytes, &is_little_endian, &offset);
     if (ret >= 0) {
         bytestream2_seek(&bytes, offset, SEEK_SET);
         ret = ff_exif_decode_ifd(avctx, &bytes, is_little_endian, 0, &frame->metadata);
     }
-    av_buffer_unref(tiff);
-    return ret;
 #endif
+    return ret;
 }
 
 /** Whether colours of a frame with alpha are multiplied by it; up to 8.0 frames do not tell. */
