@@ -33,88 +33,115 @@ using Words4 = uint32_t __attribute__((vector_size(16)));
     return (a | b) - ((a ^ b) >> 1);
 #endif
 }
-// Bytes in even and in odd places of two rows.
-[[gnu::always_inline]] inline void get_columns(const Bytes16 &first, const Bytes16 &second, Lanes &even, Lanes &odd) {
-    using UnsignedLanes = uint16_t __attribute__((vector_size(32)));
-    using Longs4 = uint64_t __attribute__((vector_size(32)));
+[[gnu::always_inline]] inline Lanes rows_of(const Bytes16 &first, const Bytes16 &second) {
     using Longs2 = uint64_t __attribute__((vector_size(16)));
-    const UnsignedLanes rows =
-        (UnsignedLanes)(Longs4)__builtin_shufflevector((Longs2)first, (Longs2)second, 0, 1, 2, 3);
-    even = (Lanes)(rows & 0xFF);
-    odd = (Lanes)(rows >> 8);
+    using Longs4 = uint64_t __attribute__((vector_size(32)));
+    return (Lanes)(Longs4)__builtin_shufflevector((Longs2)first, (Longs2)second, 0, 1, 2, 3);
 }
-[[gnu::always_inline]] inline void subtract_columns(const Bytes16 &first, const Bytes16 &second, Lanes &even,
-                                                    Lanes &odd) {
-    Lanes other_even, other_odd;
-    get_columns(first, second, other_even, other_odd);
-    even -= other_even;
-    odd -= other_odd;
+template <class V>
+[[gnu::always_inline]] inline V load(const int16_t *from) {
+    V v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
 }
 
-[[gnu::always_inline]] inline Lanes magnitude(const Lanes &v) {
-    const Lanes minus = -v;
-    return v > minus ? v : minus;
-}
+[[gnu::always_inline]] inline Lanes magnitude(const Lanes &v) { return v > -v ? v : -v; }
+[[gnu::always_inline]] inline Half magnitude(const Half &v) { return v > -v ? v : -v; }
 
-// Half the magnitudes of the transformed 4x4 blocks of four rows of 32 differences. even, odd: those of even and of odd
-// columns. Both results of the last butterfly together are twice the larger magnitude. A pair of lanes is of a block.
-[[gnu::always_inline]] inline Lanes half_satd(const Lanes (&even)[4], const Lanes (&odd)[4]) {
-    Lanes rows[2][4];
-    for (int y = 0; y < 4; y++) {
-        rows[0][y] = even[y] + odd[y];
-        rows[1][y] = even[y] - odd[y];
+// The transform of 4x4 blocks but for its last stage, of rows of bytes: of sums and of differences of two columns. A
+// pair of lanes is of a block.
+template <class V>
+struct Transformed {
+    V of[2][4];
+    // Bytes of row y.
+    [[gnu::always_inline]] void set_row(int y, const V &bytes) {
+        const V even = bytes & 0xFF, odd = bytes >> 8 & 0xFF;
+        of[0][y] = even + odd;
+        of[1][y] = even - odd;
     }
-    for (auto &d : rows) {
-        const Lanes s02 = d[0] + d[2], d02 = d[0] - d[2], s13 = d[1] + d[3], d13 = d[1] - d[3];
-        d[0] = s02 + s13, d[1] = s02 - s13, d[2] = d02 + d13, d[3] = d02 - d13;
+    [[gnu::always_inline]] void finish() {
+        for (auto &d : of) {
+            const V s02 = d[0] + d[2], d02 = d[0] - d[2], s13 = d[1] + d[3], d13 = d[1] - d[3];
+            d[0] = s02 + s13, d[1] = s02 - s13, d[2] = d02 + d13, d[3] = d02 - d13;
+        }
     }
-    Lanes sum{};
-    for (int y = 0; y < 4; y++) {
-        const Lanes a = magnitude(rows[0][y]), b = magnitude(rows[1][y]);
-        const Lanes a_right = (Lanes)((Words)a >> 16), b_left = (Lanes)((Words)b << 16);
-        const Lanes left =
-            __builtin_shufflevector(a, b_left, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
-        const Lanes right =
-            __builtin_shufflevector(a_right, b, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
-        sum += left > right ? left : right;
-    }
+};
+
+// Lane i is lane i of a, or of b where i is odd; and those beside them.
+[[gnu::always_inline]] inline Lanes larger_of_pairs(const Lanes &a, const Lanes &b) {
+    const Lanes a_right = (Lanes)((Words)a >> 16), b_left = (Lanes)((Words)b << 16);
+    const Lanes left = __builtin_shufflevector(a, b_left, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
+    const Lanes right = __builtin_shufflevector(a_right, b, 0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
+    return left > right ? left : right;
+}
+[[gnu::always_inline]] inline Half larger_of_pairs(const Half &a, const Half &b) {
+    const Half a_right = (Half)((Words4)a >> 16), b_left = (Half)((Words4)b << 16);
+    const Half left = __builtin_shufflevector(a, b_left, 0, 9, 2, 11, 4, 13, 6, 15);
+    const Half right = __builtin_shufflevector(a_right, b, 0, 9, 2, 11, 4, 13, 6, 15);
+    return left > right ? left : right;
+}
+// Half the magnitudes of the whole transform of a difference. Both results of the last stage together are twice the
+// larger magnitude. own(k, y): the same of the source.
+template <class V, class Own>
+[[gnu::always_inline]] inline V half_satd(const Transformed<V> &prediction, const Own &own) {
+    V sum{};
+    for (int y = 0; y < 4; y++)
+        sum += larger_of_pairs(magnitude(prediction.of[0][y] - own(0, y)), magnitude(prediction.of[1][y] - own(1, y)));
     return sum;
 }
 
 // Sums of two lanes, which are not negative.
-[[gnu::always_inline]] inline Words sums_of_pairs(const Lanes &v) { return ((Words)v & 0xFFFF) + ((Words)v >> 16); }
+template <class W, class V>
+[[gnu::always_inline]] inline W sums_of_pairs(const V &v) {
+    return ((W)v & 0xFFFF) + ((W)v >> 16);
+}
 
 }  // namespace
 
-CUDAENC_CLONES uint32_t satd_8x8(ByteBlock source, const QuarterBlock &p) {
-    Lanes even[4], odd[4];         // their high lanes are 0
-    for (int y = 0; y < 4; y++) {  // and those four below
-        const ptrdiff_t upper = y * p.stride, lower = (y + 4) * p.stride;
-        get_columns(rows_of_8(source.at(0, y).data, source.at(0, y + 4).data), Bytes16{}, even[y], odd[y]);
-        subtract_columns(
-            mean(rows_of_8(p.first + upper, p.first + lower), rows_of_8(p.second + upper, p.second + lower)), Bytes16{},
-            even[y], odd[y]);
+CUDAENC_CLONES void transform_source(ByteBlock source, TransformedSource &to) {
+    for (int half = 0; half < 2; half++) {
+        Transformed<Lanes> t;
+        for (int y = 0; y < 4; y++)
+            t.set_row(
+                y, rows_of(row_of_16(source.at(0, 4 * half + y).data), row_of_16(source.at(0, 4 * half + y + 8).data)));
+        t.finish();
+        std::memcpy(to.values[half], t.of, sizeof t.of);
     }
-    const Words v = sums_of_pairs(half_satd(even, odd));
-    const Words4 four = __builtin_shufflevector(v, v, 0, 1, 2, 3);
-    const Words4 two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1);
+}
+
+CUDAENC_CLONES uint32_t satd_8x8(const TransformedSource &source, int block, const QuarterBlock &p) {
+    Transformed<Half> t;  // of four rows, and of those four below
+    for (int y = 0; y < 4; y++) {
+        const ptrdiff_t upper = y * p.stride, lower = (y + 4) * p.stride;
+        t.set_row(
+            y, (Half)mean(rows_of_8(p.first + upper, p.first + lower), rows_of_8(p.second + upper, p.second + lower)));
+    }
+    t.finish();
+    const int first = 8 * (block >> 1) + 4 * (block & 1);
+    const Words4 v = sums_of_pairs<Words4>(half_satd(t, [&](int k, int y) __attribute__((always_inline)) {
+        const auto bytes_of = [&](int half) {
+            return reinterpret_cast<const uint8_t *>(source.values[half][k][y] + first);
+        };
+        return (Half)rows_of_8(bytes_of(0), bytes_of(1));
+    }));
+    const Words4 two = v + __builtin_shufflevector(v, v, 2, 3, 0, 1);
     return two[0] + two[1];
 }
 
-CUDAENC_CLONES QuarterSums satd_16x16(ByteBlock source, const QuarterBlock &p) {
+CUDAENC_CLONES QuarterSums satd_16x16(const TransformedSource &source, const QuarterBlock &p) {
     Lanes sum{};
-    for (int first = 0; first < 8; first += 4) {  // and those eight below
-        Lanes even[4], odd[4];
+    for (int half = 0; half < 2; half++) {
+        Transformed<Lanes> t;
         for (int y = 0; y < 4; y++) {
-            const ptrdiff_t upper = (first + y) * p.stride, lower = upper + 8 * p.stride;
-            get_columns(row_of_16(source.at(0, first + y).data), row_of_16(source.at(0, first + y + 8).data), even[y],
-                        odd[y]);
-            subtract_columns(mean(row_of_16(p.first + upper), row_of_16(p.second + upper)),
-                             mean(row_of_16(p.first + lower), row_of_16(p.second + lower)), even[y], odd[y]);
+            const ptrdiff_t upper = (4 * half + y) * p.stride, lower = upper + 8 * p.stride;
+            t.set_row(y, rows_of(mean(row_of_16(p.first + upper), row_of_16(p.second + upper)),
+                                 mean(row_of_16(p.first + lower), row_of_16(p.second + lower))));
         }
-        sum += half_satd(even, odd);
+        t.finish();
+        sum += half_satd(
+            t, [&](int k, int y) __attribute__((always_inline)) { return load<Lanes>(source.values[half][k][y]); });
     }
-    const Words v = sums_of_pairs(sum);
+    const Words v = sums_of_pairs<Words>(sum);
     const Words4 sums = __builtin_shufflevector(v, v, 0, 2, 4, 6) + __builtin_shufflevector(v, v, 1, 3, 5, 7);
     QuarterSums to;
     std::memcpy(to.of, &sums, sizeof to.of);

@@ -89,9 +89,15 @@ inline QuarterBlock quarter_block(const ReferencePicture &reference, int x, int 
             reference.luma[s.plane[1]].at(x + s.x[1], y + s.y[1]), reference.luma[kWhole].stride()};
 }
 
+// What SATDs by all vectors have in common: the source's transform but for its last stage. Rows 0 to 3 and 8 to 11 of a
+// macroblock, or those four below; sums of two columns, or their differences; four rows.
+struct TransformedSource {
+    alignas(32) int16_t values[2][2][4][16];
+};
+void transform_source(ByteBlock source, TransformedSource &to);
 // Half the SATD over 4x4 blocks: of an 8x8 block, and of the four of a macroblock.
-uint32_t satd_8x8(ByteBlock source, const QuarterBlock &prediction);
-QuarterSums satd_16x16(ByteBlock source, const QuarterBlock &prediction);
+uint32_t satd_8x8(const TransformedSource &source, int block, const QuarterBlock &prediction);
+QuarterSums satd_16x16(const TransformedSource &source, const QuarterBlock &prediction);
 
 // Sums of a macroblock by vectors of at most Reach around one of them, computed when they are asked for first: its 8x8
 // blocks share them.

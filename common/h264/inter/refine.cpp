@@ -49,7 +49,8 @@ void MotionRefinement::refine(int x, int y) {
     const MotionField field{motion_[1].data(), columns_};
     const VectorRange range = this->range(x, y);
     const Vector predicted = field.predicted(x, y, Shape::p16x16, 0);
-    const ByteBlock source = source_at(16 * x, 16 * y);
+    TransformedSource source;
+    transform(x, y, source);
     Vector best{};
     QuarterSums least{};
     uint32_t cost = UINT32_MAX;
@@ -75,19 +76,18 @@ void MotionRefinement::refine(int x, int y) {
     MacroblockMotion motion;
     motion.fill(best);
     cost += worth(lambda, shape_bits(Shape::p16x16));
-    if (least.all() > worth(lambda, kLeastDividedBits)) divide(x, y, best, least, around, motion, cost);
+    if (least.all() > worth(lambda, kLeastDividedBits)) divide(x, y, source, best, least, around, motion, cost);
     motion_[0][i] = motion;
     estimates_[0][i].satd = cost - worth(lambda, field.bits(x, y, motion) + shape_bits(motion.shape));
 }
 
 // Other shapes, of the macroblock's vector and of those of its 8x8 blocks. sums: of the former.
-void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sums, SumsAround<kSquares> &around,
-                              MacroblockMotion &motion, uint32_t &cost) {
+void MotionRefinement::divide(int x, int y, const TransformedSource &source, Vector whole, const QuarterSums &sums,
+                              SumsAround<kSquares> &around, MacroblockMotion &motion, uint32_t &cost) {
     const size_t i = index_of(x, y);
     const uint32_t lambda = satd_lambda(i);
     const MotionField field{motion_[1].data(), columns_};
     const VectorRange range = this->range(x, y);
-    const ByteBlock source = source_at(16 * x, 16 * y);
     Vector vectors[kPartVectors] = {whole};
     uint32_t satd[kPartVectors][4];
     std::copy_n(sums.of, 4, satd[0]);
@@ -95,7 +95,7 @@ void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sum
     const auto satd_of = [&](Vector v, int b) {
         if (around.knows(v)) return around.at(v, sums_of).of[b];
         const int dx = 8 * (b & 1), dy = 8 * (b >> 1);
-        return satd_8x8(source.at(dx, dy), quarter_block(*reference_, 16 * x + dx, 16 * y + dy, v));
+        return satd_8x8(source, b, quarter_block(*reference_, 16 * x + dx, 16 * y + dy, v));
     };
     for (int b = 0; b < 4; b++) {
         Vector best = whole;
@@ -134,7 +134,8 @@ void MotionRefinement::spread(int x, int y) {
     uint32_t satd = estimates_[1][i].satd;
     uint32_t cost = satd + worth(lambda, field.bits(x, y, best) + shape_bits(best.shape));
     const Vector predicted = field.predicted(x, y, Shape::p16x16, 0);
-    const ByteBlock source = source_at(16 * x, 16 * y);
+    TransformedSource source;
+    bool has_source = false;
     Vector tried[7];
     int count = 0;
     if (best.shape == Shape::p16x16) tried[count++] = best.vectors[0];
@@ -145,6 +146,7 @@ void MotionRefinement::spread(int x, int y) {
         tried[count++] = v;
         const uint32_t bits = worth(lambda, vector_bits(v, predicted) + shape_bits(Shape::p16x16));
         if (bits >= cost) return;
+        if (!has_source) transform(x, y, source), has_source = true;
         const uint32_t other = satd_16x16(source, quarter_block(*reference_, 16 * x, 16 * y, v)).all();
         if (other + bits < cost) {
             cost = other + bits;

@@ -25,12 +25,14 @@ class MotionRefinement {
     size_t index_of(int x, int y) const { return static_cast<size_t>(y * columns_ + x); }
     uint32_t satd_lambda(size_t at) const;
     VectorRange range(int x, int y) const;
-    ByteBlock source_at(int x, int y) const { return block_at(*source_, x, y); }
+    void transform(int x, int y, TransformedSource &to) const {
+        transform_source(block_at(*source_, 16 * x, 16 * y), to);
+    }
     void refine(int x, int y);
     // Both steps of the refinement together.
     static constexpr int kSquares = 2 + 1;
-    void divide(int x, int y, Vector whole, const QuarterSums &sums, SumsAround<kSquares> &around,
-                MacroblockMotion &motion, uint32_t &cost);
+    void divide(int x, int y, const TransformedSource &source, Vector whole, const QuarterSums &sums,
+                SumsAround<kSquares> &around, MacroblockMotion &motion, uint32_t &cost);
     void spread(int x, int y);
 
     const int columns_, rows_, vertical_;

@@ -17,6 +17,10 @@ template <class Bits, class Difference>
 class Best {
   public:
     Best(const Bits &bits, const Difference &difference) : bits_(bits), difference_(difference) {}
+    // Goes on from another one, with another way to the same differences.
+    template <class Other>
+    Best(const Best<Bits, Other> &before, const Difference &difference)
+        : bits_(before.bits_), difference_(difference), best_(before.best_), least_(before.least_) {}
     void add(Vector v) {
         for (int i = 0; i < count_; i++)
             if (tried_[i] == v) return;
@@ -45,6 +49,8 @@ class Best {
     Vector vector() const { return best_; }
 
   private:
+    template <class, class>
+    friend class Best;
     const Bits &bits_;
     const Difference &difference_;
     Vector tried_[kSearchCandidates];
@@ -112,19 +118,24 @@ void MotionSearch::find_macroblock(int x, int y) {
     };
     const auto sums_of = [&](Vector v) { return sad_16x16(block, block_at(plane, 16 * x + v.x, 16 * y + v.y)); };
     const auto difference = [&](Vector v) { return sums_of(v).all(); };
-    Best best(bits, difference);
-    best.add({});
+    Best candidates(bits, difference);
+    candidates.add({});
     const VectorGrid above = grids_[1].grid();
-    for (int i = 1; i < kSearchCandidates; i++) best.add(above.candidate(x, y, i));
+    for (int i = 1; i < kSearchCandidates; i++) candidates.add(above.candidate(x, y, i));
+    // Rounds around it, then those of 8x8 blocks, share sums.
+    SumsAround<kSearchRounds + 1> around(candidates.vector());
+    const auto around_of = [&](Vector v) { return around.at(v, sums_of).all(); };
+    Best best(candidates, around_of);
     best.look_around();
     FoundMotion &found = found_[static_cast<size_t>(y * columns_ + x)];
     found.whole = best.vector();
-    SumsAround<1> around(found.whole);
     for (int b = 0; b < 4; b++) {
         const int dx = 8 * (b & 1), dy = 8 * (b >> 1);
         const auto of_8x8 = [&](Vector v) {
-            return around.has(v) ? around.at(v, sums_of).of[b]
-                                 : sad_8x8(block.at(dx, dy), block_at(plane, 16 * x + dx + v.x, 16 * y + dy + v.y));
+            const int distance = std::max(std::abs(v.x - found.whole.x), std::abs(v.y - found.whole.y));
+            return distance <= 1 || around.knows(v)
+                       ? around.at(v, sums_of).of[b]
+                       : sad_8x8(block.at(dx, dy), block_at(plane, 16 * x + dx + v.x, 16 * y + dy + v.y));
         };
         Best best_8x8(bits, of_8x8);
         best_8x8.add(found.whole);
