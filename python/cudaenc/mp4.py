@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("cudaenc")
 _COLOURS = {"bt709": (1, 1, 1), "bt601": (6, 6, 6), "bt2020": (9, 14, 9)}  # primaries, transfer and matrix of ITU-T H.273
-_PREDICTED = {"yuv420p", "yuvj420p", "nv12"}  # formats that have P pictures
+_PREDICTED = {"yuv420p", "yuvj420p", "nv12"}  # formats whose P pictures a GPU codes
 _CLOCK = 90000  # ticks of a second, at least
 _Seconds = Union[int, float, fractions.Fraction]
 _Target = Union[str, "os.PathLike[str]", BinaryIO, None]
@@ -166,7 +166,7 @@ class Writer:
         self._closed = False
 
     def _usual_gop(self, format: str, fragment: Any, options: Any) -> int:
-        """P pictures, where the encoder has them."""
+        """P pictures, where every device has them."""
         intra = options.get("effort") or options.get("avc_intra_class") or str(options.get("profile") or "high").upper() not in (
             "CONSTRAINED_BASELINE", "MAIN", "HIGH", "AUTO_PROFILE", "0", "1", "2", "3")
         if intra or format not in _PREDICTED:
