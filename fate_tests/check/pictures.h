@@ -139,6 +139,11 @@ inline void fill(Random &random, Picture &picture, Content content) {
             }
     }
 }
+inline Picture make_picture(Random &random, const CudaencFormat &format, Content content) {
+    Picture picture = make_picture(random, format);
+    fill(random, picture, content);
+    return picture;
+}
 
 // Components in planes of their own, or interleaved in one.
 inline CudaencFormat make_format(int width, int height, int components, int depth, bool packed,
@@ -392,8 +397,7 @@ inline void check_frame(const std::shared_ptr<Device> &device, const std::string
     const bool large = benched_on_gpu(device);
     const CudaencFormat format = make_format(large ? 3840 : 96, large ? 2160 : 96, 3, 8, true, CUDAENC_COLOR_RGB);
     Random random(1);
-    Picture picture = make_picture(random, format);
-    fill(random, picture, Content::smooth);
+    Picture picture = make_picture(random, format, Content::smooth);
     Log log;
     CudaencConfig config = make_config(format, "cpu", &log);
     config.threads = 0;

@@ -692,8 +692,7 @@ START_TEST(pictures_are_polled_and_waited_for) {
     CudaencConfig encoder = make_config(gray(70, 50), "cpu", &log);
     encoder.codec = CUDAENC_CODEC_MJPEG;
     encoder.format.full_range = 1;
-    Picture source = make_picture(random, encoder.format);
-    fill(random, source, Content::smooth);
+    Picture source = make_picture(random, encoder.format, Content::smooth);
     const std::vector<uint8_t> jpeg = encode(encoder, source.frame());
     std::vector<uint8_t> expected;
     std::vector<std::string> devices = {"cpu"};

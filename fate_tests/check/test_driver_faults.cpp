@@ -132,8 +132,7 @@ START_TEST(a_lost_gpu_leaves_another_process) {
         _exit(EXIT_SUCCESS);
     }
     Random random(3);
-    Picture picture = make_picture(random, gray(130, 90));
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, gray(130, 90), Content::noise);
     const CudaencFrame frame = picture.frame();
     Log log;
     for (const CudaencCodec codec : kCodecs) {

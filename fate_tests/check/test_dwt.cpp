@@ -959,8 +959,7 @@ START_TEST(kernels_alone) {
             options.pred = pred;
             options.levels = levels;
             const Case k(bench_format(device), options);
-            Picture picture = make_picture(random, k.format);
-            fill(random, picture, Content::smooth);
+            Picture picture = make_picture(random, k.format, Content::smooth);
             const auto expected = on_host(k, picture);
             const std::string what =
                 format_string("%s alone, levels %d", pred == CUDAENC_J2K_DWT53 ? "dwt53" : "dwt97", levels);

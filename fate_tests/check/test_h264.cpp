@@ -24,9 +24,7 @@ using h264::ChromaFormat;
 namespace {
 
 Picture make_content(Random &random, const CudaencFormat &format, Content content) {
-    Picture picture = make_picture(random, format);
-    fill(random, picture, content);
-    return picture;
+    return make_picture(random, format, content);
 }
 
 // A packet a picture.

@@ -57,9 +57,7 @@ Picture draw(int scene, int time, double brightness) {
 
 Picture noise(int seed) {
     Random random(static_cast<uint64_t>(seed) + 1000);
-    Picture picture = make_picture(random, kFormat);
-    fill(random, picture, Content::noise);
-    return picture;
+    return make_picture(random, kFormat, Content::noise);
 }
 
 // 200 pictures: cuts, a fade out and in, a static part, a flash of noise.

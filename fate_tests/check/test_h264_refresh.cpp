@@ -132,8 +132,7 @@ CudaencConfig config_of(Random &random, const CudaencFormat &format, Log *log) {
 }
 
 StreamPicture make_garbage(Random &random, const CudaencFormat &format, CudaencConfig config) {
-    Picture noise = make_picture(random, format);
-    fill(random, noise, Content::noise);
+    Picture noise = make_picture(random, format, Content::noise);
     config.h264.gop_size = 1;
     config.h264.intra_refresh = 0;
     return std::move(decode_stream(joined(encode(config, {noise}), 0))[0]);

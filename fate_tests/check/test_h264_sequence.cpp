@@ -34,9 +34,7 @@ Picture draw(int scene, int time) {
 
 Picture noise(int seed) {
     Random random(static_cast<uint64_t>(seed) + 7);
-    Picture picture = make_picture(random, kFormat);
-    fill(random, picture, Content::noise);
-    return picture;
+    return make_picture(random, kFormat, Content::noise);
 }
 
 struct Packets {

@@ -496,8 +496,7 @@ START_TEST(many_tiles_and_packets) {
         config.j2k.precincts = k.precincts;
         config.j2k.sop = config.j2k.eph = config.j2k.tlm = config.j2k.plt = 1;
         config.j2k.quality = 1;
-        Picture picture = make_picture(random, format);
-        fill(random, picture, Content::smooth);
+        Picture picture = make_picture(random, format, Content::smooth);
         const CudaencFrame frame = picture.frame();
         const auto packet = encode(config, frame);
         const Parsed parsed = parse(packet, config, frame);

@@ -161,8 +161,7 @@ START_TEST(regions_are_parts_of_the_picture) {
         const int levels = read_headers(codestream).levels;
         compare_regions(random, pool, codestream, levels ? static_cast<int>(random.below(2)) : 0, "of the encoder");
     }
-    Picture picture = make_picture(random, make_format(50, 40, 1, 8, false, CUDAENC_COLOR_GRAY));
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, make_format(50, 40, 1, 8, false, CUDAENC_COLOR_GRAY), Content::noise);
     const Description d = read_headers(code(random, picture, false, true));
     for (const Region &beyond : {Region{0, 0, 51, 40}, Region{49, 0, 2, 1}, Region{0, 40, 1, 1}, Region{0, 1, 1, 40}})
         EXPECT(said([&] { area_of(d, beyond); }).ends_with("it lies within the picture of 50x40"));
@@ -176,8 +175,7 @@ START_TEST(fewer_layers) {
     Random random(static_cast<uint64_t>(_i) + 300);
     ThreadPool pool(2);
     for (int repeat = 0; repeat < 6; repeat++) {
-        Picture picture = make_picture(random, make_format(93, 61, 3, 8, false, CUDAENC_COLOR_RGB));
-        fill(random, picture, Content::smooth);
+        Picture picture = make_picture(random, make_format(93, 61, 3, 8, false, CUDAENC_COLOR_RGB), Content::smooth);
         Log log;
         CudaencConfig config = make_config(picture.format, "cpu", &log);
         cudaenc_j2k_defaults(&config.j2k);
@@ -254,8 +252,7 @@ START_TEST(planes_of_the_api) {
     }
     // Samplings that no format has: SIZ tells XRsiz and YRsiz of a component in bytes 43 and 44, three bytes a
     // component.
-    Picture picture = make_picture(random, make_format(32, 32, 3, 8, false, CUDAENC_COLOR_RGB));
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, make_format(32, 32, 3, 8, false, CUDAENC_COLOR_RGB), Content::noise);
     std::vector<uint8_t> stream = code(random, picture, false, true);
     stream[43 + 3] = stream[44 + 3] = 2;  // of the second component alone
     for (const int usual : {0, 1}) {
@@ -309,8 +306,7 @@ END_TEST
 START_TEST(lowres_of_any_stream) {
     Random random(3);
     ThreadPool pool(1);
-    Picture picture = make_picture(random, make_format(50, 40, 1, 8, false, CUDAENC_COLOR_GRAY));
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, make_format(50, 40, 1, 8, false, CUDAENC_COLOR_GRAY), Content::noise);
     const std::vector<uint8_t> codestream = code(random, picture, false, true);
     for (int lowres = 6; lowres <= 32; lowres++) {
         CudaencDecoderConfig config;
@@ -422,8 +418,7 @@ std::vector<uint8_t> resolution(std::initializer_list<uint8_t> terms) { return b
 
 START_TEST(what_boxes_tell) {
     Random random(7);
-    Picture picture = make_picture(random, make_format(20, 10, 1, 8, false, CUDAENC_COLOR_GRAY));
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, make_format(20, 10, 1, 8, false, CUDAENC_COLOR_GRAY), Content::noise);
     const std::vector<uint8_t> codestream = code(random, picture, false, true),
                                colr = box("colr", {1, 0, 0, 0, 0, 0, 17});
     // Vertical and horizontal numerators and denominators, then exponents of ten, -1 as 255.
@@ -469,8 +464,7 @@ END_TEST
 // Of five components those that cdef names: three colours in another order, and opacity.
 START_TEST(channels_of_many_components) {
     Random random(8);
-    Picture picture = make_picture(random, make_format(16, 8, 3, 8, false, CUDAENC_COLOR_YUV));
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, make_format(16, 8, 3, 8, false, CUDAENC_COLOR_YUV), Content::noise);
     const std::vector<uint8_t> stream = of_five_components(picture);
     const std::vector<uint8_t> colr = box("colr", {1, 0, 0, 0, 0, 0, 16});
     const DecodedFile made(file_of(stream, {colr, channels_of_five()}));
@@ -556,8 +550,7 @@ END_TEST
 // Where the first of two codestreams ends, with and without Psot, and within boxes.
 START_TEST(two_codestreams_in_a_packet) {
     Random random(10);
-    Picture picture = make_picture(random, make_format(40, 30, 1, 8, false, CUDAENC_COLOR_GRAY));
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, make_format(40, 30, 1, 8, false, CUDAENC_COLOR_GRAY), Content::noise);
     std::vector<uint8_t> stream;
     do stream = code(random, picture, false, true);
     while (read_headers(stream).coded_tile_parts.size() != 1);
@@ -691,8 +684,7 @@ END_TEST
 // Files through the C API: other boxes stay, and the brand tells of the coder.
 START_TEST(recoded_files) {
     Random random(12);
-    Picture picture = make_picture(random, make_format(61, 47, 3, 8, false, CUDAENC_COLOR_RGB));
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, make_format(61, 47, 3, 8, false, CUDAENC_COLOR_RGB), Content::noise);
     std::vector<uint8_t> file = code(random, picture, false, true, true);
     const std::vector<uint8_t> xml = box("xml ", {'<', 'a', '/', '>'});
     file.insert(file.end(), xml.begin(), xml.end());

@@ -174,8 +174,7 @@ START_TEST(large_pictures) {
     CudaencConfig config = make_config(make_format(1100, 1000, 1, 16, true, CUDAENC_COLOR_GRAY), "cpu", &log);
     config.j2k.pred = CUDAENC_J2K_DWT53;
     config.j2k.cblk_style = CUDAENC_J2K_HT;
-    Picture picture = make_picture(random, config.format);
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, config.format, Content::noise);
     std::vector<Bytes> packets(3, encode(config, picture.frame()));
     EXPECT(packets[0].size() > 2 << 20, "%zu bytes", packets[0].size());
     packets[1].resize(packets[1].size() / 2);
@@ -207,8 +206,7 @@ END_TEST
 // Components that are no channels, also beside those of a picture before, whose codestream has the same headers.
 START_TEST(channels_of_many_components) {
     Random random(11);
-    Picture picture = make_picture(random, make_format(37, 29, 3, 8, false, CUDAENC_COLOR_YUV));
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, make_format(37, 29, 3, 8, false, CUDAENC_COLOR_YUV), Content::noise);
     const Bytes stream = of_five_components(picture), colr = box("colr", {1, 0, 0, 0, 0, 0, 17});
     const Bytes gray = box("cdef", {0, 1, 0, 2, 0, 0, 0, 1}),
                 twice = box("cdef", {0, 2, 0, 1, 0, 0, 0, 1, 0, 1, 0, 2, 0, 0});

@@ -159,8 +159,7 @@ START_TEST(tiles_that_begin_at_odd_places) {
                 config.j2k.tile_width = tile;
             else
                 config.j2k.tile_height = tile;
-            Picture picture = make_picture(random, format);
-            fill(random, picture, Content::noise);
+            Picture picture = make_picture(random, format, Content::noise);
             const auto on_cpu = encode(config, picture.frame());
             config.device = spec.c_str();
             EXPECT(encode(config, picture.frame()) == on_cpu, "%s", describe(config).c_str());

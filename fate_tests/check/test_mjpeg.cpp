@@ -158,8 +158,7 @@ START_TEST(samplings_of_the_api_only) {
         CudaencFormat format = make_jpeg_format(jpeg_formats[1], 40, 40);
         format.component[1].log2_subsample_x = s.cb_x, format.component[1].log2_subsample_y = s.cb_y;
         format.component[2].log2_subsample_x = s.cr_x, format.component[2].log2_subsample_y = s.cr_y;
-        Picture picture = make_picture(random, format);
-        fill(random, picture, Content::noise);
+        Picture picture = make_picture(random, format, Content::noise);
         AllLines log;
         CudaencConfig config = make_jpeg_config(format, "cpu", &log);
         config.log = AllLines::print;
@@ -176,8 +175,7 @@ START_TEST(options) {
     const JpegFormat &of = jpeg_formats[_i];
     Random random(static_cast<uint64_t>(_i) + 100);
     for (const Content content : {Content::smooth, Content::noise}) {
-        Picture picture = make_picture(random, make_jpeg_format(of, 83, 45));
-        fill(random, picture, content);
+        Picture picture = make_picture(random, make_jpeg_format(of, 83, 45), content);
         for (const int quality : {1, 50, 90, 100})
             for (const int interval : {0, -1, 1, 4, 65535})
                 for (const int huffman : {0, 1}) {
@@ -208,8 +206,7 @@ END_TEST
 
 START_TEST(matrices) {
     Random random(7);
-    Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[3], 40, 24));
-    fill(random, picture, Content::smooth);
+    Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[3], 40, 24), Content::smooth);
     uint16_t luma[64], chroma[64];
     for (int i = 0; i < 64; i++) luma[i] = static_cast<uint16_t>(i + 1), chroma[i] = static_cast<uint16_t>(255 - i);
     Log log;
@@ -239,8 +236,7 @@ START_TEST(named_matrices) {
         {CUDAENC_MJPEG_MATRIX_MPEG, 50, 8, 83, 8, 83},     {CUDAENC_MJPEG_MATRIX_MPEG, 75, 4, 42, 4, 42},
         {CUDAENC_MJPEG_MATRIX_MPEG, 1, 255, 255, 255, 255}};
     Random random(17);
-    Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[3], 40, 24));
-    fill(random, picture, Content::smooth);
+    Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[3], 40, 24), Content::smooth);
     for (const Named &named : all) {
         Log log;
         CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
@@ -271,8 +267,7 @@ START_TEST(trellis) {
     for (const Content content : contents)
         for (const int quality : {10, 50, 90, 97})
             for (const int huffman : {0, 1}) {
-                Picture picture = make_picture(random, make_jpeg_format(of, 96, 64));
-                fill(random, picture, content);
+                Picture picture = make_picture(random, make_jpeg_format(of, 96, 64), content);
                 Log log;
                 CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
                 config.mjpeg.quality = quality;
@@ -295,8 +290,7 @@ END_TEST
 START_TEST(target_sizes) {
     Random random(18);
     const CudaencFormat format = make_jpeg_format(jpeg_formats[0], 150, 93);
-    Picture picture = make_picture(random, format);
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, format, Content::noise);
     for (const bool optimal : {false, true})
         for (const int bytes : {20, 900, 8000, 12000}) {
             AllLines log;
@@ -370,8 +364,7 @@ START_TEST(sizes_are_met) {
     for (const int format : {0, 1, 3, 11})
         for (const int huffman : {0, 1})
             for (const Content content : {Content::smooth, Content::noise, Content::one_bit}) {
-                Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[format], 320, 200));
-                fill(random, picture, content);
+                Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[format], 320, 200), content);
                 Log log;
                 CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
                 config.mjpeg.huffman = huffman;
@@ -499,8 +492,7 @@ START_TEST(long_sides) {
     Random random(10);
     const int sizes[][2] = {{65535, 1}, {1, 65535}, {65535, 17}, {17, 65535}};
     for (const auto &size : sizes) {
-        Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[3], size[0], size[1]));
-        fill(random, picture, Content::smooth);
+        Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[3], size[0], size[1]), Content::smooth);
         Log log;
         CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
         config.mjpeg.restart_interval = -1;

@@ -100,8 +100,7 @@ START_TEST(noise) {
     for (const int huffman : {0, 1})
         for (const Content content : {Content::noise, Content::one_bit}) {
             const CudaencFormat format = format_of(content == Content::noise ? 3 : 1, 333, 130);
-            Picture picture = make_picture(random, format);
-            fill(random, picture, content);
+            Picture picture = make_picture(random, format, content);
             CudaencConfig config = make_jpeg_config(format, "", &log);
             config.mjpeg.quality = 100;
             config.mjpeg.huffman = huffman;
@@ -117,8 +116,7 @@ START_TEST(copies) {
     Log log;
     for (const size_t f : {size_t{0}, size_t{6}}) {
         const CudaencFormat format = format_of(f, 264, 264);
-        Picture picture = make_picture(random, format);
-        fill(random, picture, Content::smooth);
+        Picture picture = make_picture(random, format, Content::smooth);
         CudaencConfig config = make_jpeg_config(format, "", &log);
         config.async_depth = 2;
         config.mjpeg.huffman = f != 0;
@@ -137,8 +135,7 @@ START_TEST(sizes_met) {
         for (const int64_t bytes : {1, 1500, 6000, 1000000})
             for (const size_t f : {size_t{3}, size_t{6}, size_t{11}}) {
                 const CudaencFormat format = format_of(f, 150, 120);
-                Picture picture = make_picture(random, format);
-                fill(random, picture, bytes == 6000 ? Content::noise : Content::smooth);
+                Picture picture = make_picture(random, format, bytes == 6000 ? Content::noise : Content::smooth);
                 CudaencConfig config = make_jpeg_config(format, "", &log);
                 config.mjpeg.frame_bytes = bytes;
                 config.mjpeg.huffman = huffman;
@@ -157,8 +154,7 @@ START_TEST(trellis) {
         for (const int huffman : {0, 1})
             for (const Content content : {Content::smooth, Content::noise, Content::one_bit}) {
                 const CudaencFormat format = format_of(f, random.between(60, 120), random.between(60, 120));
-                Picture picture = make_picture(random, format);
-                fill(random, picture, content);
+                Picture picture = make_picture(random, format, content);
                 CudaencConfig config = make_jpeg_config(format, "", &log);
                 config.mjpeg.trellis = 1;
                 config.mjpeg.quality = random.of({1, 50, 90, 98, 100});
@@ -277,8 +273,7 @@ START_TEST(large_pictures) {
     Log log;
     const bool large = benched_on_gpu(device);
     const CudaencFormat format = format_of(3, large ? 3840 : 264, large ? 2160 : 264);
-    Picture picture = make_picture(random, format);
-    fill(random, picture, Content::smooth);
+    Picture picture = make_picture(random, format, Content::smooth);
     for (const int kind : {0, 1, 2, 3}) {
         CudaencConfig config = make_jpeg_config(format, "cpu", &log);
         const int huffman = config.mjpeg.huffman = kind & 1, trellis = config.mjpeg.trellis = kind >> 1;

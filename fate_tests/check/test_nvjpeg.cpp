@@ -88,8 +88,7 @@ void compare_decoders(const JpegFormat &of) {
     for (const auto &[width, height] : {std::pair{640, 360}, {83, 45}, {9, 7}, {1, 1}})
         for (const Content content : {Content::smooth, Content::noise})
             for (const int quality : {75, 100}) {
-                Picture picture = make_picture(random, make_jpeg_format(of, width, height));
-                fill(random, picture, content);
+                Picture picture = make_picture(random, make_jpeg_format(of, width, height), content);
                 Log log;
                 CudaencConfig config = make_jpeg_config(picture.format, device_spec, &log);
                 const int interval = random.of(intervals);

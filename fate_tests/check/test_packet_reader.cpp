@@ -230,8 +230,7 @@ START_TEST(time_of_a_picture) {
             config.j2k.format = CUDAENC_J2K_CODESTREAM;
             config.j2k.pred = reversible ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
             config.j2k.cblk_style = ht ? CUDAENC_J2K_HT : 0;
-            Picture picture = make_picture(random, config.format);
-            fill(random, picture, Content::smooth);
+            Picture picture = make_picture(random, config.format, Content::smooth);
             const Coded coded(encode(config, picture.frame()));
             const std::string what = std::string(ht ? "HT" : "Part 1") + (reversible ? ", 5/3" : ", 9/7");
             const auto blocks = static_cast<double>(coded.g.blocks.size());

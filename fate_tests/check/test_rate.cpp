@@ -142,8 +142,7 @@ START_TEST(targets_are_met) {
     const int modes[] = {CUDAENC_J2K_RATE_PCRD, CUDAENC_J2K_RATE_PSB, CUDAENC_J2K_RATE_BPI, CUDAENC_J2K_RATE_PSP};
     const CudaencFormat format =
         make_format(random.between(200, 400), random.between(200, 400), 3, 8, true, CUDAENC_COLOR_RGB);
-    Picture picture = make_picture(random, format);
-    fill(random, picture, Content::smooth);
+    Picture picture = make_picture(random, format, Content::smooth);
     // Less and less of the noise, to the right.
     for (int c = 0; c < 3; c++)
         for (int y = 0; y < format.height; y++)
@@ -193,8 +192,7 @@ END_TEST
 START_TEST(noise_meets_its_target) {
     Random random(7);
     const CudaencFormat format = make_format(2048, 1080, 3, 12, false, CUDAENC_COLOR_XYZ);
-    Picture picture = make_picture(random, format);
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, format, Content::noise);
     Log log;
     CudaencConfig config = make_config(format, "cpu", &log);
     config.j2k.format = CUDAENC_J2K_CODESTREAM;
@@ -216,8 +214,7 @@ END_TEST
 START_TEST(a_layer_may_have_no_room) {
     Random random(1);
     const CudaencFormat format = make_format(90, 70, 1, 8, false, CUDAENC_COLOR_GRAY);
-    Picture picture = make_picture(random, format);
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, format, Content::noise);
     Log log;
     CudaencConfig config = make_config(format, "cpu", &log);
     config.j2k.format = CUDAENC_J2K_CODESTREAM;

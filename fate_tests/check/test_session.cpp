@@ -1159,8 +1159,7 @@ START_TEST(extreme_pictures) {
             for (const int components : {1, 3}) {
                 const CudaencFormat format = make_format(70, 50, components, depth, false,
                                                          components == 3 ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_GRAY);
-                Picture picture = make_picture(random, format);
-                fill(random, picture, content);
+                Picture picture = make_picture(random, format, content);
                 Log log;
                 CudaencConfig config = make_config(format, "cpu", &log);
                 config.j2k.pred = pred;
@@ -1186,8 +1185,7 @@ END_TEST
 START_TEST(no_bit_planes) {
     const CudaencFormat format = gray(20, 10, 1);
     Random random(9);
-    Picture picture = make_picture(random, format);
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, format, Content::noise);
     Log log;
     CudaencConfig config = make_config(format, "cpu", &log);
     config.j2k.quality = 1;
@@ -1210,8 +1208,7 @@ START_TEST(small_sizes) {
             if (!corner && !random.one_in(16)) continue;
             const CudaencFormat format =
                 make_format(width, height, random.one_in(2) ? 3 : 1, 8, true, CUDAENC_COLOR_RGB);
-            Picture picture = make_picture(random, format);
-            fill(random, picture, Content::noise);
+            Picture picture = make_picture(random, format, Content::noise);
             Log log;
             CudaencConfig config = make_config(format, "cpu", &log);
             config.j2k.pred = random.between(0, 1);

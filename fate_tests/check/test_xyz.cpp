@@ -264,8 +264,7 @@ START_TEST(luts_are_interpolated) {
     options.xyz = CUDAENC_XYZ_ON;
     options.xyz_lut = name.c_str();
     const CudaencFormat format = format_of(s, 200, 50);
-    Picture picture = make_picture(random, format);
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, format, Content::noise);
     for (int c = 0; c < 3; c++) picture.set(c, 0, 0, 0), picture.set(c, 1, 0, 1023), picture.set(c, 2, 0, 512);
     const auto planes = convert(picture, make_params(format, options));
     std::remove(name.c_str());
@@ -301,8 +300,7 @@ END_TEST
 START_TEST(luts_have_several_headers) {
     const CudaencFormat format = format_of({false, true, 10, 0, 100, 12}, 40, 30);
     Random random(8);
-    Picture picture = make_picture(random, format);
-    fill(random, picture, Content::noise);
+    Picture picture = make_picture(random, format, Content::noise);
     std::string values;
     for (int i = 0; i < 3 * 8; i++) values += format_string("%d.%d%s", i % 2, i % 7, i % 3 == 2 ? "\r\n" : " ");
     CudaencJ2kOptions options;
@@ -506,8 +504,7 @@ START_TEST(the_first_level_converts) {
         config.j2k.pred = CUDAENC_J2K_DWT97;
         config.j2k.mct = round % 5 ? -1 : 0;
         config.j2k.tile_width = config.j2k.tile_height = round % 3 ? 0 : 64;
-        Picture picture = make_picture(random, format);
-        fill(random, picture, round % 4 ? Content::smooth : Content::noise);
+        Picture picture = make_picture(random, format, round % 4 ? Content::smooth : Content::noise);
         const auto on_cpu = encode(config, picture.frame());
         config.device = spec.c_str();
         EXPECT(encode(config, picture.frame()) == on_cpu, "%s", describe(config).c_str());
