@@ -41,9 +41,8 @@ check() {
     # OpenH264 has not all of High: no level_prefix above 15, no fields.
     if [ -n "$openh264" ] && [ "$fields" = 0 ] && [ "$profile" -le 100 ] && [ "$profile" != 44 ] && [ "$chroma" = 1 ] && [ "$prefix" -le 15 ]; then
         echo "$1" >>"$work/with_openh264"
-        ffmpeg -f h264 -i "$1" -f rawvideo "$work/ffmpeg.yuv" 2>&1 | head -n 1
         "$work/openh264" "$1" "$work/openh264.yuv" 2>&1 | grep -v '^\[OpenH264\]' | head -n 1 || true
-        cmp "$work/openh264.yuv" "$work/ffmpeg.yuv" 2>&1 | head -n 1
+        cmp "$work/openh264.yuv" "$work/own.yuv" 2>&1 | head -n 1
     fi
     if [ -n "$ldecod" ] && [ "$chroma" != 0 ]; then # of gray pictures it writes chroma, too
         echo "$1" >>"$work/with_jm"
