@@ -61,7 +61,7 @@ if [ -x "$check" ]; then
     JPEG_FILES=$work/sizes CK_RUN_SUITE=mjpeg "$check" >"$work/sizes.log" || true
     # shellcheck disable=SC2016 # the inner shell expands
     find "$work/sizes" -name '*.jpg' -print0 | xargs -0 -P "$(nproc)" -n 64 sh -c \
-        'for f; do djpeg -strict -outfile /dev/null "$f" 2>&1 | sed "s|^|${f##*/}: |"; done' djpeg >"$work/strict.log"
+        'for f; do said=$(djpeg -strict -outfile /dev/null "$f" 2>&1); [ -z "$said" ] || echo "${f##*/}: $said"; done' djpeg >"$work/strict.log"
     count=$(find "$work/sizes" -name '*-????.jpg' | wc -l)
     result "sizes, libjpeg-turbo" "$([ "$count" = 12288 ] || echo "$count streams instead of 12288")$(head -n 3 "$work/strict.log")"
     for format in $(find "$work/sizes" -name '*-0001.jpg' -printf '%f\n' | sed 's/-0001.jpg//'); do
