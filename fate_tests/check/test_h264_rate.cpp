@@ -690,6 +690,7 @@ END_TEST
 
 int main(int argc, char **argv) {
     take_arguments(argc, argv);
+    clip();  // here, since each test is a process of its own
     Suite *suite = suite_create("h264_rate");
     constexpr int kCount = kEffortCount * static_cast<int>(std::size(kModes));
     TCase *rates = add_case(suite, "rates");
