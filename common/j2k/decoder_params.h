@@ -17,12 +17,12 @@
 namespace cudaenc::j2k {
 
 struct DecoderOptions {
-    int lowres = 0;             // resolutions to leave out
-    int layers = 0;             // of quality, that are decoded; 0: all
-    Region region = {};         // that is decoded
-    std::vector<int> channels;  // that planes have, up to four; empty: as the file says
-    int64_t max_pixels = 0;     // of the region, before resolutions are left out
-    bool usual_format = false;  // as FFmpeg has it: signed samples get the level shift that others have
+    int lowres = 0;                  // resolutions to leave out
+    int layers = 0;                  // of quality, that are decoded; 0: all
+    Region region = {};              // that is decoded
+    std::vector<int> channels = {};  // that planes have, up to four; empty: as the file says
+    int64_t max_pixels = 0;          // of the region, before resolutions are left out
+    bool usual_format = false;       // as FFmpeg has it: signed samples get the level shift that others have
 };
 
 // X,Y,WIDTH,HEIGHT; NULL or empty: all. Throws Error(CUDAENC_ERR_INVALID).
