@@ -225,8 +225,7 @@ class Recoder {
             made.planes++;
             const bool causal = style_of(o_, first + i) & kVerticallyCausal;
             code_ht_refinement(coefficients, b, refinements, causal, refinement);
-            const auto is_zero = [](uint8_t byte) { return byte == 0; };
-            if (refinements == 1 && std::ranges::all_of(refinement, is_zero)) continue;  // it finds none
+            refined_ = true;
             made.passes = static_cast<uint8_t>(1 + refinements);
             made.bytes += static_cast<uint32_t>(refinement.size());
             pass_bytes[1] = pass_bytes[2] = made.bytes;
@@ -280,6 +279,9 @@ class Recoder {
             end = {coded.planes - 1 - clean_up_passes(last), pass_kind(last) == kCleanUp ? 0 : 1 + pass_kind(last)};
         }
         end.plane = std::max(end.plane, 0);  // of damaged blocks
+        const auto is_found = [&](uint32_t c) { return magnitude(c) >> (1 + end.plane) == 1; };
+        if (end.refinements == 1 && std::none_of(to, to + count, is_found))
+            end = {end.plane + 1, 0};  // its propagation finds none
         for (size_t i = 0; i < count; i++) to[i] = (to[i] & kSignBit) | magnitude(to[i]) >> (1 + end.plane);
         for (size_t i = 0; i < count; i++)
             if (!magnitude(to[i])) to[i] = 0;
@@ -294,6 +296,7 @@ class Recoder {
                 layer_passes[layer * coded_.size() + b] = coded_[b].passes;
                 layer_bytes[layer * coded_.size() + b] = coded_[b].bytes;
             }
+        if ((o_.style & kHt) && !refined_) leave_out_causal_contexts();
         const MainHeader header = make_main_header(o_, g_.tile_parts);
         Description all = o_;  // as packets of all tiles have it
         all.style = g_.coding.style;
@@ -310,6 +313,16 @@ class Recoder {
             pool_, blocks, packets, {}, 0, [&](uint32_t b) { return batches_[b / kBatch].data() + offsets_[b]; },
             out.data());
         return o_.own_coding.empty() ? out : with_tile_headers(out, packets, header);
+    }
+
+    // Only passes of refinement ask for them, and some decoders refuse them beside HT.
+    void leave_out_causal_contexts() {
+        const auto leave_out = [](TileCoding &coding) {
+            coding.style &= ~uint32_t{kVerticallyCausal};
+            for (auto &[c, component] : coding.coc) component.style &= ~uint32_t{kVerticallyCausal};
+        };
+        leave_out(o_);
+        for (auto &[tile, coding] : o_.own_coding) leave_out(coding);
     }
 
     // Adds the marker segments of tiles that are coded in a way of their own.
@@ -348,6 +361,7 @@ class Recoder {
     std::vector<std::vector<uint8_t>> batches_;  // codewords of kBatch blocks each
     std::vector<uint32_t> pass_bytes_;           // [block * max_passes + pass]
     std::atomic<size_t> damaged_{0};
+    std::atomic<bool> refined_{false};  // any HT block
 };
 
 // Whether a box's type is at this place.

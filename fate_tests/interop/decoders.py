@@ -139,6 +139,8 @@ class Case:
         self.subsampled = len({c[:2] for c in self.components}) > 1
         self.orders = set(re.findall('[lrcp]{4}', options['poc'])) if 'poc' in options else {options.get('prog', 'lrcp')}
         self.style = options.get('cblk_style', '')
+        if 'bsf:v' in options:  # j2k_recode, the last one of which decides
+            self.style = 'ht' if options['bsf:v'].rpartition('j2k_recode')[2] in ('', '=cblk_style=ht') else ''
         self.layers = int(options.get('layers', options.get('layer_rates', '').count(',') + 1))
         self.frames = 1
         self.warned = set()  # decoders that the encoder says will fail
@@ -174,6 +176,7 @@ KNOWN = (
     ('openjph', lambda c: min(c.width, c.height) <= 1 << c.levels, '0.9: resolutions of one row or column'),
     ('grok', lambda c: 'roi' in c.options, 'more than 24 bit-planes'),
     ('grok', lambda c: c.style == 'ht' and c.reversible and not c.lossless, 'HT blocks of 5/3 without their lowest bit-planes'),
+    ('grok', lambda c: 'bsf:v' in c.options and c.style == 'ht' and not c.lossless, 'refinement passes of HT blocks, of T.803 too'),
     ('grok', lambda c: c.overlapping_changes(), 'packets that two progression order changes have'),
     ('grok', lambda c: c.layers > 1 and 'tile_parts' in c.options and ('bypass' in c.style or 'termall' in c.style),
      'codewords of several segments of which several layers in several tile-parts have some'),
