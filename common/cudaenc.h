@@ -285,6 +285,7 @@ typedef struct CudaencJ2kOptions {
     double capture_ppi;  /**< With format jp2: capture resolution, samples an inch; 0: as EXIF tells; 1..100000, default
                             0 */
     double display_ppi;  /**< With format jp2: display resolution, samples an inch; 0: not told; 1..100000, default 0 */
+    int visual_weights;  /**< With a target of bytes: errors weigh as the eye sees them; 0 or 1, default 0 */
 } CudaencJ2kOptions;
 /** Fills in the defaults. size: that of the caller's structure. Any thread. options may not be NULL.
  *  @return CUDAENC_OK, or CUDAENC_ERR_INVALID */
@@ -440,7 +441,8 @@ typedef struct CudaencConfig {
     int fields; /**< How frames are interlaced: each is coded as two fields; CudaencFields, default 0. A packet has
                    both, the first one first. Frame rates, sizes of packets and pst_lag are of frames, and a field has
                    its half; tiles, roi and psnr are of a field. The height is a multiple of 2, or of 4 with half the
-                   chroma rows. At most 32 frames are in flight. Not with device_packets, nor with format jp2 */
+                   chroma rows. At most 32 frames are in flight. Not with device_packets, nor with format jp2. With
+                   avc_intra_class a frame is one picture, of field macroblock pairs */
 } CudaencConfig;
 /** Fills in the defaults, and 0 where this library knows none. struct_size: that of the caller's structure. Any thread.
  *  config may not be NULL. @return CUDAENC_OK, or CUDAENC_ERR_INVALID */

@@ -142,6 +142,7 @@ static const AVOption options[] = {
     CONST("rpcl", "Resolution, position, component, layer", CUDAENC_J2K_RPCL, "prog"),
     CONST("pcrl", "Position, component, resolution, layer", CUDAENC_J2K_PCRL, "prog"),
     CONST("cprl", "Component, position, resolution, layer", CUDAENC_J2K_CPRL, "prog"),
+    { "visual_weights", "With a target of bytes: errors weigh as the eye sees them", OFFSET(j2k.visual_weights), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "roi", "Region of interest X,Y,WIDTH,HEIGHT", OFFSET(j2k.roi), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
     { "poc", "Progression order changes RS,CS,LYE,RE,CE,ORDER[/...]", OFFSET(j2k.poc), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
     { "tile_parts", "Where tiles are cut into tile-parts; 0: nowhere, or the profile's", OFFSET(j2k.tile_parts), AV_OPT_TYPE_FLAGS, { .i64 = 0 }, 0, CUDAENC_J2K_TILE_PART_RESOLUTION | CUDAENC_J2K_TILE_PART_COMPONENT, VE, .unit = "tile_parts" },

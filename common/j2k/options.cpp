@@ -35,6 +35,7 @@ static constexpr Option<CudaencJ2kOptions> rows[] = {
     {OPTION(precincts), "Precincts WxH,..., highest resolution first; not set: 32768x32768, or the profile's"},
     {OPTION(layers), "Quality layers; -1: 1, or the profile's", -1, 1, 100},
     {OPTION(prog), "Progression order", -1, 0, 4, "auto lrcp rlcp rpcl pcrl cprl"},
+    {OPTION(visual_weights), "With a target of bytes: errors weigh as the eye sees them", 0, 0, 1},
     {OPTION(roi), "Region of interest X,Y,WIDTH,HEIGHT"},
     {OPTION(poc), "Progression order changes RS,CS,LYE,RE,CE,ORDER[/...]"},
     {OPTION(tile_parts), "Where tiles are cut into tile-parts; 0: nowhere, or the profile's", 0, 0, 3,

@@ -369,6 +369,11 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
     p.comment = comment_of(options.comment, 65531);
     apply_profile(p, options);
     p.truncatable = p.rate.target() || p.limits.frame || p.layers > 1;
+    p.visual_weights = options.visual_weights;
+    if (p.visual_weights && (p.rate.error != 0 || !(p.rate.limits_bytes() || p.limits.frame)))
+        refuse(
+            "visual_weights 1 is not allowed without a target of bytes: b, frame_bytes, compression_ratio or "
+            "layer_rates");
     p.frame_steps = block_coder_traits(p.style).frame_steps && !p.reversible && p.rate.predicts_slopes();
     if (p.reversible && options.quality >= 0)
         p.warn(format_string("pred dwt53 has no quality: %d has no effect", options.quality));

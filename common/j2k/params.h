@@ -66,6 +66,7 @@ struct Params : Description {
     std::vector<uint8_t> xmp, iptc;   // of frames that bring none
     double capture_ppi, display_ppi;  // samples an inch; 0: not told
     Roi roi;
+    bool visual_weights;  // see set_quantisers()
     Quantisers quantisers;
     std::string warning;  // what the options do that their user may not want, in lines; mostly empty
 

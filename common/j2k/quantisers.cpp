@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "../hd.h"
@@ -213,6 +214,40 @@ void fit_frame_steps(Params &params) {
         }
 }
 
+// What the eye sees of an error, of HL and LH, and of HH, from the finest level on (T.800 J.8, colour images). Coarser
+// levels, and LL, have 1. Of chroma: Cb and Cr.
+struct VisualWeight {
+    double hl, hh;
+};
+constexpr VisualWeight kVisualLuma[] = {{0.275783, 0.090078}, {0.837755, 0.701837}, {0.999994, 0.999988}};
+constexpr VisualWeight kVisualChroma[2][5] = {
+    {{0.089950, 0.027441}, {0.267216, 0.141965}, {0.488887, 0.348719}, {0.679829, 0.567414}, {0.812612, 0.737656}},
+    {{0.166647, 0.070185}, {0.375136, 0.236030}, {0.587213, 0.457826}, {0.749805, 0.655884}, {0.856065, 0.796593}},
+};
+
+// A magnitude's weight. Levels of a component that is sub-sampled both ways are coarser by as much.
+double visual_weight(const Params &params, size_t c, int level, int o) {
+    const bool colour = params.mct || params.color_model == CUDAENC_COLOR_YUV;
+    const Component &component = params.components[c];
+    const std::span<const VisualWeight> weights = colour && (c == 1 || c == 2)
+                                                      ? std::span<const VisualWeight>(kVisualChroma[c - 1])
+                                                      : std::span<const VisualWeight>(kVisualLuma);
+    const size_t at =
+        static_cast<size_t>(level - 2 + bit_width(static_cast<uint32_t>(std::min(component.dx, component.dy))));
+    return o == kLL || at >= weights.size() ? 1 : o == kHH ? weights[at].hh : weights[at].hl;
+}
+
+// Rate control minimises a squared error that is weighted so. Steps stay.
+void weigh_visually(Params &params) {
+    for (size_t c = 0; c < params.components.size(); c++)
+        for (int r = 1; r <= params.levels; r++)
+            for (int o = kHL; o <= kHH; o++) {
+                const double weight = visual_weight(params, c, params.levels + 1 - r, o);
+                params.quantisers[c][static_cast<size_t>(band_index(r, o))].weight +=
+                    weight_code(weight * weight) - weight_code(1);
+            }
+}
+
 }  // namespace
 
 void set_quantisers(Params &params) {
@@ -221,6 +256,7 @@ void set_quantisers(Params &params) {
     else
         set_irreversible(params);
     if (params.frame_steps) fit_frame_steps(params);
+    if (params.visual_weights) weigh_visually(params);
 }
 
 }  // namespace cudaenc::j2k

@@ -6,7 +6,8 @@
 
 namespace cudaenc::j2k {
 
-// Sets Params::quantisers, and with frame_steps step_weights.
+// Sets Params::quantisers, and with frame_steps step_weights. With visual_weights the weights are those of errors that
+// the eye sees.
 void set_quantisers(Params &params);
 
 }  // namespace cudaenc::j2k

@@ -3,6 +3,7 @@
 // that end and go on; what frames with targets take, as their PLT marker segments tell it; and which blocks are
 // sampled. Whole pictures check the kernels.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -284,6 +285,49 @@ START_TEST(sampled_blocks_lie_apart) {
 END_TEST
 
 // A frame with a surplus is coded again where blocks are worth much that have no room.
+// Squares of T.800 J.8's weights are in what squared errors weigh; steps, and LL, stay.
+START_TEST(visual_weights) {
+    struct Case {
+        CudaencColorModel model;
+        int shift;  // levels that chroma is coarser by
+        uint32_t style;
+        int wavelet;
+    };
+    const Case cases[] = {{CUDAENC_COLOR_RGB, 0, 0, CUDAENC_J2K_DWT97},
+                          {CUDAENC_COLOR_RGB, 0, CUDAENC_J2K_HT, CUDAENC_J2K_DWT97},
+                          {CUDAENC_COLOR_YUV, 1, 0, CUDAENC_J2K_DWT53}};
+    const double luma_hh[] = {0.090078, 0.701837, 0.999988, 1, 1},
+                 cr_hl[] = {0.166647, 0.375136, 0.587213, 0.749805, 0.856065, 1};
+    for (const Case &c : cases) {
+        CudaencFormat format = make_format(512, 512, 3, 8, false, c.model);
+        for (int i = 1; i < 3; i++)
+            format.component[i].log2_subsample_x = format.component[i].log2_subsample_y = c.shift;
+        CudaencJ2kOptions options;
+        cudaenc_j2k_defaults(&options);
+        options.frame_bytes = 20000;
+        options.pred = c.wavelet;
+        options.cblk_style = static_cast<int>(c.style);
+        const Params plain = make_params(format, options);
+        options.visual_weights = 1;
+        const Params visual = make_params(format, options);
+        const auto change = [&](size_t component, int level, int o) {
+            const size_t band = static_cast<size_t>(band_index(visual.levels + 1 - level, o));
+            const Quantiser &a = plain.quantisers[component][band], &b = visual.quantisers[component][band];
+            EXPECT(a.exponent == b.exponent && a.mantissa == b.mantissa && a.planes == b.planes, "a step changed");
+            return (b.weight - a.weight) / static_cast<double>(kSlopeOctave);
+        };
+        for (int level = 1; level <= visual.levels; level++) {
+            const double hh = 2 * std::log2(luma_hh[level - 1]), hl = 2 * std::log2(cr_hl[level - 1 + c.shift]);
+            EXPECT(std::abs(change(0, level, kHH) - hh) < 0.05, "luma HH %d: %g, not %g octaves", level,
+                   change(0, level, kHH), hh);
+            EXPECT(std::abs(change(2, level, kHL) - hl) < 0.05, "Cr HL %d: %g, not %g octaves", level,
+                   change(2, level, kHL), hl);
+        }
+        EXPECT_EQ(visual.quantisers[1][0].weight, plain.quantisers[1][0].weight);
+    }
+}
+END_TEST
+
 START_TEST(steps_become_coarser) {
     constexpr uint32_t kSlope = 20 * kSlopeOctave;
     constexpr int32_t kOwn = kSlope - kStopBase + kFrameStepLevel;  // the weight of steps with this slope
@@ -354,6 +398,7 @@ int main(int argc, char **argv) {
     TCase *samples = add_case(suite, "sampled blocks");
     tcase_add_test(samples, sampled_blocks_stand_for_all);
     tcase_add_test(samples, sampled_blocks_lie_apart);
+    tcase_add_test(samples, visual_weights);
     tcase_add_test(samples, steps_become_coarser);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, frames, 0, static_cast<int>(device_specs.size()));

@@ -276,6 +276,8 @@ refuse $any "iptc '.*' is not allowed: it is neither IPTC-IIM, which .*, nor Pho
 refuse $any "capture_ppi 0.5 is not allowed: it is 1 to 100000, or 0 \(default\)" -capture_ppi 0.5
 refuse $any "'display_ppi' out of range" -display_ppi 100001
 refuse $any "option profile to value dcp" -profile dcp
+refuse $any "visual_weights 1 is not allowed without a target of bytes" -visual_weights 1
+refuse $any "visual_weights 1 is not allowed without a target of bytes" -visual_weights 1 -psnr 40
 # Frames that are too large are cut, as a whole and by component, and no shorter than they have to be.
 shrink() {
     local name=$1 most=$2 size
