@@ -51,10 +51,10 @@ do-lib: $(B)/lib/libcudaenc.a $(B)/lib/pkgconfig/libcudaenc.pc $(B)/shared/libcu
 	@$(if $(images),:,echo "note: $(if $(NVCC)$(CLANG),KERNEL_COMPILER=none,neither nvcc nor clang >= 16 is here): the library has no kernels and runs on the CPU only")
 do-wheel: build/python/built
 do-windows: $(B)/windows/libcudaenc-0.dll
-# Debian packages. clang makes their kernels, since what nvcc makes depends on the folder.
+# Debian packages; DEB=lib: of the library alone. clang makes their kernels, since what nvcc makes depends on the folder.
 do-deb:
-	@$(MAKE) --no-print-directory $(if $(CLANG),KERNEL_COMPILER=clang) do-lib do-ffmpeg
-	@MAKE='$(MAKE)' tools/deb.sh $(B) $(B)/deb
+	@$(MAKE) --no-print-directory $(if $(CLANG),$(if $(filter none,$(KERNEL_COMPILER)),,KERNEL_COMPILER=clang)) do-lib $(if $(filter lib,$(DEB)),,do-ffmpeg)
+	@MAKE='$(MAKE)' FFMPEG_TREE=$(TREE) DEB='$(DEB)' tools/deb.sh $(B) $(B)/deb
 
 # ---- FFmpeg
 do-ffmpeg: $(B)/bin/ffmpeg $(B)/bin/ffprobe

@@ -12,7 +12,7 @@ Parts of them:
   make deps [FOR=lib]      distribution packages: installs what is missing, or says how; FOR: what this goal needs
   make lib                 build/lib/libcudaenc.a, build/shared/libcudaenc.so, pkg-config file; no source of FFmpeg
   make wheel               build/python/cudaenc-*: the Python package with the library inside, for glibc 2.28 and later; its source archive
-  make deb                 build/deb: libcudaenc0, libcudaenc-dev, ffmpeg-cudaenc
+  make deb [DEB=lib]       build/deb: libcudaenc0, libcudaenc-dev, ffmpeg-cudaenc; DEB=lib: not the last one
   make check-packages      builds the library offline and twice, uses the packages in a clean chroot, and PyAV (as root, debootstrap)
   make windows             build/windows/libcudaenc-0.dll, for the CPU, by mingw-w64
   make check-windows       the library for Windows under Wine

@@ -15,6 +15,21 @@ $(B)/windows/libcudaenc-0.dll: $(windows_objects) $(B)/shared/libcudaenc.map
 	@$(mingw)g++-posix -std=c++20 -Icuda_kernels -shared -static -o $@ $(windows_objects) $(@D)/images.cpp $(@D)/exports.def \
 	    -Wl,--out-implib,$(@D)/libcudaenc.dll.a -lpthread
 
+# For aarch64, by the distribution's cross compiler: the CPU's part, which qemu runs.
+cross := aarch64-linux-gnu-
+cross_objects := $(host_sources:%.cpp=$(B)/aarch64/obj/%.o)
+$(B)/aarch64/obj/%.o: %.cpp $(B)/obj/flags | build/src/headers
+	@mkdir -p $(@D)
+	@echo "AARCH64 $<"
+	@$(cross)g++ $(cxxflags) -MMD -MP -c $< -o $@
+$(B)/aarch64/images.o: build/kernels/no_images.S
+	@$(cross)g++ -c $< -o $@
+$(B)/aarch64/libcudaenc.so: $(cross_objects) $(B)/aarch64/images.o $(B)/shared/libcudaenc.map
+	@echo "LINK    $@"
+	@$(cross)g++ -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,libcudaenc.so.$(abi) -Wl,--version-script=$(B)/shared/libcudaenc.map \
+	    -Wl,-z,defs,--as-needed -lm -ldl
+	@ln -sf $(@F) $@.$(abi)
+
 # For Python: a source archive, and of it a wheel with the library inside, for every Python 3. That library runs with this glibc and
 # later ones, whatever compiles it: it is linked with stubs of that glibc, and libstdc++ is in it. clang makes its kernels where it is.
 manylinux    := 2.28
@@ -40,14 +55,16 @@ build/python/built: build/wheel/libcudaenc.so.$(abi) $(python_files) common/cuda
 installed_headers := $(DESTDIR)$(PREFIX)/include
 installed_libs    := $(DESTDIR)$(LIBDIR)
 do-install: do-lib $(if $(SHARED),$(shared)/built)
-	install -d '$(installed_headers)' '$(installed_libs)/pkgconfig'
+	install -d '$(installed_headers)' '$(installed_libs)/pkgconfig' '$(installed_libs)/cmake/cudaenc'
 	install -m 644 common/cudaenc.h '$(installed_headers)/'
 	install -m 644 $(B)/lib/libcudaenc.a $(B)/shared/libcudaenc.so.$(version) '$(installed_libs)/'
 	cp -P $(B)/shared/libcudaenc.so.$(abi) $(B)/shared/libcudaenc.so '$(installed_libs)/'
-	$(call pkgconfig,$(installed_libs)/pkgconfig/libcudaenc.pc,$(PREFIX)/include,$(LIBDIR))
+	$(call pkgconfig,$(installed_libs)/pkgconfig/libcudaenc.pc,$${prefix}/include,$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR)),,,$(PREFIX))
+	for file in Config ConfigVersion; do sed 's|@VERSION@|$(version)|; s|@ABI@|$(abi)|; s|@HEADERS@|'"$$(realpath -m --relative-to='$(LIBDIR)/cmake/cudaenc' '$(PREFIX)/include')"'|' \
+	    make/cmake/cudaenc$$file.cmake >'$(installed_libs)'/cmake/cudaenc/cudaenc$$file.cmake; done
 	$(if $(SHARED),$(MAKE) --no-print-directory -C $(shared) install DESTDIR='$(DESTDIR)')
 
 uninstall:
 	$(if $(SHARED),$(MAKE) --no-print-directory -C $(shared) uninstall DESTDIR='$(DESTDIR)')
 	rm -f '$(installed_headers)/cudaenc.h' '$(installed_libs)/libcudaenc.a' '$(installed_libs)/pkgconfig/libcudaenc.pc' \
-	    '$(installed_libs)/libcudaenc.so'{,.$(abi),.$(version)}
+	    '$(installed_libs)/libcudaenc.so'{,.$(abi),.$(version)} '$(installed_libs)'/cmake/cudaenc/cudaencConfig{,Version}.cmake

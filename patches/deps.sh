@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Installs the distribution packages that goals of make need and the machine lacks, or says which command does.
 # Usage: patches/deps.sh [GOAL...]   none: those of the tests
-# Environment: KERNEL_COMPILER, CLANG, NVCC, CUDA_HOME, CXX and SHARED as make has them; an empty CLANG or NVCC is a compiler that is not wanted.
+# Environment: KERNEL_COMPILER, CLANG, NVCC, CUDA_HOME, CXX, DEB and SHARED as make has them; an empty CLANG or NVCC is a compiler that is not wanted.
 set -eu
 
 # What builds the library, what builds FFmpeg, and what the tests need. Goals that are not named here are tests.
@@ -17,15 +17,18 @@ for goal; do
     windows) packages="$packages g++-mingw-w64-x86-64-posix" ;;
     demo) ffmpeg=1 && [ ! -e /dev/nvidiactl ] || kernels=1 ;;
     ffmpeg) kernels=1 ffmpeg=1 ;;
-    deb) kernels=1 ffmpeg=1 packages="$packages dpkg-dev" ;;
+    deb)
+        kernels=1 packages="$packages dpkg-dev python3"
+        [ "${DEB-}" = lib ] || ffmpeg=1
+        ;;
     *) tests=1 ;;
     esac
 done
 [ -z "$ffmpeg$tests" ] || packages="$packages nasm curl ca-certificates python3 zlib1g-dev"
-[ -z "$tests" ] || packages="$packages patch git python3-venv libboost-context-dev check graphviz libopenjp2-tools
+[ -z "$tests" ] || packages="$packages patch git cmake python3-venv libboost-context-dev check graphviz libopenjp2-tools
           libopenjp2-7-dev libjpeg-turbo-progs libjpeg-dev mediainfo parallel libimage-exiftool-perl imagemagick python3-pil"
 case "$*" in *bench*) packages="$packages python3-matplotlib libturbojpeg0-dev libx264-dev" ;; esac
-case "$*" in *check-packages*) packages="$packages debootstrap dpkg-dev" ;; esac
+case "$*" in *check-packages*) packages="$packages debootstrap dpkg-dev lintian" ;; esac
 case "$*" in *check-windows*) packages="$packages g++-mingw-w64-x86-64-posix wine wine64" ;; esac
 case "$*" in *check-cluster*) packages="$packages slurm-wlm munge openssh-server openssh-client" ;; esac
 case "$*" in *fuzz-targets* | *check-oss-fuzz*) packages="$packages clang-19 libclang-rt-19-dev" ;; esac

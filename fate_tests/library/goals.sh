@@ -41,6 +41,8 @@ check "lib" names 1 lib g++ make pkg-config xz-utils clang-19
 check "not what FFmpeg needs" lacks nasm
 check "wheel" names 1 wheel g++ python3-venv
 check "deb" names 1 deb nasm dpkg-dev clang-19
+check "deb of the library alone" deps 1 DEB=lib /bin/sh patches/deps.sh deb
+check "not what FFmpeg needs" lacks nasm
 check "ffmpeg" names 1 ffmpeg g++ nasm curl python3 clang-19
 check "install" names 1 install g++ clang-19
 check "windows" names 1 windows g++-mingw-w64-x86-64-posix

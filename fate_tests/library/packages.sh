@@ -21,7 +21,7 @@ fi
 offline() { # FOLDER
     rm -rf "$1"
     mkdir -p "$1"
-    git ls-files -z --cached --others --exclude-standard Makefile make common cuda_kernels patches examples tools fate_tests/tally.sh docs/library.md LICENSE |
+    git ls-files -z --cached --others --exclude-standard Makefile make common cuda_kernels patches examples tools python/NOTICES fate_tests/tally.sh docs/library.md LICENSE CHANGELOG.md |
         xargs -0 cp --parents -t "$1"
     [ -z "$headers" ] || cp -r "$headers" "$1/"
     # The compilers of kernels are out of sight; no interface is up in a new network namespace.
@@ -38,10 +38,16 @@ done
 # ---- packages
 packages() { # FOLDER
     [ ! -x "$root/build/bin/ffmpeg" ] || { mkdir -p "$1/build/bin" && cp "$root"/build/bin/ff{mpeg,probe} "$1/build/bin/"; }
-    (cd "$1" && SOURCE_DATE_EPOCH=1767225600 tools/deb.sh build build/deb)
+    (cd "$1" && FFMPEG_TREE=$(ls -d "$root"/build/src/ffmpeg-*/ 2>/dev/null | head -n 1) SOURCE_DATE_EPOCH=1767225600 tools/deb.sh build build/deb)
 }
 check "packages" packages "$work/first"
 check "and once more" packages "$work/second/folder"
+check "the version is CHANGELOG's first" grep -qx "## $(sed -n 's/^Version: //p' "$work/first/build/lib/pkgconfig/libcudaenc.pc")" <(grep '^## ' CHANGELOG.md | head -n 1)
+if command -v lintian >/dev/null; then
+    check "lintian" lintian --fail-on error "$work/first/build/deb"/*.deb
+else
+    echo "skipped: no lintian here"
+fi
 check "the same packages" diff -r "$work/first/build/deb" "$work/second/folder/build/deb"
 
 # ---- a clean chroot

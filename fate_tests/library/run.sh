@@ -30,16 +30,38 @@ check "version" grep -q "$(pkg-config --modversion libcudaenc | sed 's/\./\\./g'
 
 # ---- the examples, on both libraries
 flags="-std=c11 -Wall -Wextra -Wpedantic -Werror -O1"
-build_planes() { # OUTPUT LINKER_FLAG
+build_planes() { # OUTPUT LINKER_FLAG [--static]
     # shellcheck disable=SC2046,SC2086 # flags are many words
-    cc $flags -D_GNU_SOURCE examples/encode_planes.c -o "$1" $2 $(pkg-config --cflags --libs libcudaenc) -lpthread
+    cc $flags -D_GNU_SOURCE examples/encode_planes.c -o "$1" $2 $(pkg-config ${3-} --cflags --libs libcudaenc) -lpthread
 }
 check "encode_planes on the shared library" build_planes "$work/encode_planes" ""
+check "a program names no library but this one" [ "$(pkg-config --libs-only-l libcudaenc | xargs)" = -lcudaenc ]
+check "pkg-config knows the prefix" [ "$(pkg-config --variable=prefix libcudaenc)" = "$prefix" ]
+check "and another one" [ "$(pkg-config --define-variable=prefix=/moved --cflags-only-I libcudaenc | xargs)" = -I/moved/include ]
 check "it needs the soname" grep -q 'NEEDED.*libcudaenc\.so\.0' <(readelf -d "$work/encode_planes")
 mkdir "$work/static"
 cp "$prefix/lib/libcudaenc.a" "$work/static/"
-check "encode_planes on the static library" build_planes "$work/encode_planes_static" "-L$work/static -Wl,-Bstatic -lcudaenc -Wl,-Bdynamic"
+check "encode_planes on the static library" build_planes "$work/encode_planes_static" "-L$work/static -Wl,-Bstatic -lcudaenc -Wl,-Bdynamic" --static
 check "it needs no shared one" bash -c "! readelf -d '$work/encode_planes_static' | grep 'NEEDED.*cudaenc'"
+by_cmake() {
+    mkdir "$work/cmake" && cp examples/encode_planes.c "$work/cmake/" && cat >"$work/cmake/CMakeLists.txt" <<'CMAKE' || return 1
+cmake_minimum_required(VERSION 3.16)
+project(user C)
+find_package(cudaenc 0.2 REQUIRED)
+foreach(kind cudaenc static)
+  add_executable(planes_${kind} encode_planes.c)
+  target_compile_definitions(planes_${kind} PRIVATE _GNU_SOURCE)
+  target_link_libraries(planes_${kind} cudaenc::${kind} Threads::Threads)
+endforeach()
+CMAKE
+    cmake -S "$work/cmake" -B "$work/cmake/build" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$work/cmake/build" || return 1
+    readelf -d "$work/cmake/build/planes_cudaenc" | grep -q 'NEEDED.*libcudaenc\.so\.0' && ! readelf -d "$work/cmake/build/planes_static" | grep -q 'NEEDED.*cudaenc'
+}
+if command -v cmake >/dev/null; then
+    check "CMake finds both" by_cmake
+else
+    echo "skipped: no cmake here"
+fi
 mkdir "$work/shared.out" "$work/static.out" "$work/ffmpeg.out"
 "$fate/ffmpeg" -v error -f lavfi -i testsrc2=s=100x60 -frames:v 6 -vf scale=out_range=full,format=yuvj420p -f rawvideo "$work/in.yuv"
 check "encode_planes" "$work/encode_planes" "$work/in.yuv" yuvj420p 100 60 "$work/shared.out/" cpu
