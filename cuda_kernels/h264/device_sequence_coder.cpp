@@ -117,7 +117,7 @@ void DeviceSequenceCoder::choose_qps(Device::Stream stream, const Picture &pictu
                                          .macroblocks = count,
                                          .qp = picture.qp,
                                          .strength = aq_strength_,
-                                         .lowest_qp = format_.lowest_qp,
+                                         .lowest_qp = picture.qp,  // as PredictedPictureCoder::choose_qps()
                                          .qps = b.intra.qps.data()});
         return;
     }

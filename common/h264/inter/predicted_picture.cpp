@@ -124,7 +124,8 @@ void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {
                     const uint32_t sample = luma.at(j, i).data[0];
                     sum += sample, squares += sample * sample;
                 }
-            qp = adapted_qp(qp, quality.aq_strength, sum, squares, format_.bit_depth);
+            // What IDR pictures have coded with a lower QP is predicted from them.
+            qp = std::max(qp, adapted_qp(qp, quality.aq_strength, sum, squares, format_.bit_depth));
         }
         qp_[index_of(x, y)] = static_cast<int8_t>(qp);
     }
