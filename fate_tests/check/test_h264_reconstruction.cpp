@@ -73,6 +73,7 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
                        {.columns = columns,
                         .rows = rows,
                         .slice_qp = std::min(qp, kMaxQp),
+                        .slices = nullptr,
                         .motion = nullptr,
                         .qps = adaptive ? buffers.qps.data() : nullptr,
                         .levels = buffers.levels.data(),
