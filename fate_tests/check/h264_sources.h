@@ -13,7 +13,6 @@ namespace cudaenc::testing {
 
 using h264::PictureFormat;
 
-// As those of AVC-Intra's interlaced classes, that of 8x8 blocks is not symmetric.
 inline constexpr h264::ScalingLists test_scaling_lists = [] {
     h264::ScalingLists l{};
     for (int i = 0; i < 8; i++)
@@ -22,8 +21,16 @@ inline constexpr h264::ScalingLists test_scaling_lists = [] {
                 l.luma_4x4[4 * i + j] = static_cast<uint8_t>(6 + 7 * (i + j));
                 l.chroma_4x4[4 * i + j] = static_cast<uint8_t>(28 + 11 * (i + j) + i * j);
             }
-            l.luma_8x8[8 * i + j] = static_cast<uint8_t>(12 + 2 * i + 3 * j + i * j);
+            l.luma_8x8[8 * i + j] = static_cast<uint8_t>(12 + 3 * (i + j) + i * j);
         }
+    return l;
+}();
+
+// As those of AVC-Intra's interlaced classes, which CPU threads code: that of 8x8 blocks is not symmetric.
+inline constexpr h264::ScalingLists asymmetric_scaling_lists = [] {
+    h264::ScalingLists l = test_scaling_lists;
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < i; j++) l.luma_8x8[8 * i + j] = static_cast<uint8_t>(l.luma_8x8[8 * i + j] - i + j);
     return l;
 }();
 

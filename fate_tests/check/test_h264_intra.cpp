@@ -122,7 +122,7 @@ PictureFormat random_avc_intra_format(Random &random, int longest) {
     f.slices = random.between(1, std::min(10, f.macroblocks()));
     f.only_8x8 = random.one_in(2);
     f.chroma_qp_index_offset = random.between(-12, 12);
-    if (random.one_in(2)) f.scaling = &test_scaling_lists;
+    if (random.one_in(2)) f.scaling = random.one_in(2) ? &test_scaling_lists : &asymmetric_scaling_lists;
     return f;
 }
 
