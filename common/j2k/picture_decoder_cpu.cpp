@@ -53,7 +53,7 @@ class PictureDecoder {
     std::string decode() {
         std::vector<TilePackets> packets(tiles_.size());
         const PacketReader reader(codestream_, d_, g_, wanted_);
-        pool_.for_each(tiles_.size(), [&](size_t i) { reader.read(tiles_[i], packets[i], &pool_); });
+        pool_.for_each(tiles_.size(), [&](size_t i) { reader.read(tiles_[i], packets[i]); });
         for (const TilePackets &p : packets) decode_blocks(p);
         for (const uint32_t tile : tiles_) decode_tile(tile);
         if (!d_.damage.empty()) return d_.damage;

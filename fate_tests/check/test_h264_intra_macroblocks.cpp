@@ -90,7 +90,9 @@ std::vector<int8_t> qps_of(const Case &c) {
             sum += v, squares += v * v;
         }
         const bool adaptive = c.aq_strength && !c.drop_step;
-        qps.push_back(static_cast<int8_t>(adaptive ? adapted_qp(c.qp, c.aq_strength, sum, squares, 8) : c.qp));
+        // As PredictedPictureCoder::choose_qps() has it.
+        const int adapted = adaptive ? adapted_qp(c.qp, c.aq_strength, sum, squares, 8) : c.qp;
+        qps.push_back(static_cast<int8_t>(std::max(c.qp, adapted)));
     }
     return qps;
 }

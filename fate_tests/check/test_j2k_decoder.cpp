@@ -663,6 +663,24 @@ START_TEST(recoded_codestreams_with_a_target) {
 }
 END_TEST
 
+// A comment may have any bytes (A.9.2).
+START_TEST(recoded_comment) {
+    Random random(600);
+    ThreadPool pool(1);
+    Picture picture = make_picture(random, random_format(random, 20));
+    fill(random, picture, Content::smooth);
+    std::vector<uint8_t> codestream = code(random, picture, false, true);
+    const std::string comment = read_headers(codestream).comment;
+    const auto at = std::search(codestream.begin(), codestream.end(), comment.begin(), comment.end());
+    EXPECT(comment.size() > 2 && at != codestream.end(), "\"%s\"", comment.c_str());
+    at[1] = 0;
+    const std::string changed = read_headers(codestream).comment;
+    EXPECT(changed.size() == comment.size() && changed != comment);
+    EXPECT(read_headers(recode(codestream, true, pool).codestream).comment == changed);
+    compare_recoded(pool, codestream, "comment");
+}
+END_TEST
+
 // The fields of a frame, bare or in boxes: each is recoded. What stands behind boxes stays.
 START_TEST(recoded_fields) {
     Random random(13);
@@ -839,6 +857,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(host, damaged_codestreams, 0, 4);
     tcase_add_loop_test(host, recoded_codestreams, 0, 4);
     tcase_add_loop_test(host, recoded_codestreams_with_a_target, 0, 4);
+    tcase_add_test(host, recoded_comment);
     tcase_add_test(host, recoded_fields);
     tcase_add_test(host, recoded_files);
     tcase_add_test(host, conformance);

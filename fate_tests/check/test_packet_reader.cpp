@@ -113,24 +113,8 @@ Pieces of_layers(const Pieces &all, uint32_t layers) {
     return pieces;
 }
 
-// Several threads give what one does. Returns what they gave.
-TilePackets expect_equal_by_threads(const PacketReader &reader, uint32_t tile, const TilePackets &by_one,
-                                    ThreadPool &pool) {
-    TilePackets packets;
-    reader.read(tile, packets, &pool);
-    EXPECT(packets.damage == by_one.damage, "%s", packets.damage.c_str());
-    EXPECT(pieces_of(packets) == pieces_of(by_one), "tile %u by several threads", tile);
-    for (size_t i = 0; i < by_one.blocks.size(); i++)
-        EXPECT(packets.blocks[i].passes == by_one.blocks[i].passes &&
-                   packets.blocks[i].zero_planes == by_one.blocks[i].zero_planes &&
-                   packets.blocks[i].is_ht == by_one.blocks[i].is_ht,
-               "tile %u, block %zu", tile, i);
-    return packets;
-}
-
 START_TEST(pieces_are_those_of_a_sequential_reader) {
     Random random(static_cast<uint64_t>(_i) + 1);
-    ThreadPool pool(3);
     TilePackets packets;  // whose memory is used again
     for (int repeat = 0; repeat < 40; repeat++) {
         const Coded coded(code(random, random_format(random, 150), repeat % 3 == 2));
@@ -141,44 +125,7 @@ START_TEST(pieces_are_those_of_a_sequential_reader) {
             EXPECT(packets.damage.empty(), "%s", packets.damage.c_str());
             EXPECT(pieces_of(packets) == of_layers(read_sequentially(coded, tile), layers),
                    "repeat %d, tile %u, %u layers", repeat, tile, layers);
-            expect_equal_by_threads(reader, tile, packets, pool);
         }
-    }
-}
-END_TEST
-
-// Lengths of packets that are not so, or too few, change nothing.
-START_TEST(false_packet_lengths_are_left_aside) {
-    Random random(static_cast<uint64_t>(_i) + 1);
-    ThreadPool pool(3);
-    TilePackets packets;
-    Log log;
-    for (int repeat = 0; repeat < 20; repeat++) {
-        CudaencConfig config = make_config(make_format(300, 200, 3, 8, true, CUDAENC_COLOR_RGB), "cpu", &log);
-        config.j2k.format = CUDAENC_J2K_CODESTREAM;
-        config.j2k.cblk_style = random.one_in(2) ? CUDAENC_J2K_HT : 0;
-        config.j2k.cblk_width = config.j2k.cblk_height = 4;
-        config.j2k.plt = 1;
-        Picture picture = make_picture(random, config.format);
-        fill(random, picture, Content::smooth);
-        Coded coded(encode(config, picture.frame()));
-        std::vector<uint32_t> &lengths = coded.d.coded_tile_parts.front().packet_lengths;
-        EXPECT(lengths.size() == coded.g.packets.size(), "%zu lengths of %zu packets", lengths.size(),
-               coded.g.packets.size());
-        if (repeat % 4 == 1) lengths.pop_back();
-        if (repeat % 4 == 2) lengths.push_back(1);
-        if (repeat % 4 == 3) {  // the sum holds
-            const size_t from = random.below(static_cast<uint32_t>(lengths.size() - 1));
-            const uint32_t moved = 1 + random.below(lengths[from]);
-            lengths[from] -= moved, lengths[from + 1] += moved;
-        }
-        const PacketReader reader(coded.bytes, coded.d, coded.g);
-        reader.read(0, packets);
-        const std::vector<PacketRun> runs = expect_equal_by_threads(reader, 0, packets, pool).runs;
-        EXPECT(std::all_of(runs.begin(), runs.end(), [](const PacketRun &run) { return run.is_right; }) ==
-                       (repeat % 4 != 3) &&
-                   (runs.size() > 1) == (repeat % 4 == 0 || repeat % 4 == 3),
-               "repeat %d, %zu runs", repeat, runs.size());
     }
 }
 END_TEST
@@ -216,8 +163,7 @@ START_TEST(pieces_of_what_is_cut) {
 }
 END_TEST
 
-// What packets tell of 24 669 blocks, and what kernels take of it. On one thread, as a picture in flight has it; with
-// PLT on all.
+// What packets tell of 24 669 blocks, and what kernels take of it. On one thread, as a picture in flight has it.
 START_TEST(time_of_a_picture) {
     if (!benching) return;
     ThreadPool pool(1);
@@ -241,11 +187,6 @@ START_TEST(time_of_a_picture) {
             BlockLists lists;
             bench(what + ": packet headers", blocks, "blocks",
                   [&] { lists.read(pool, coded.bytes, coded.d, coded.g, {}, decoded); });
-            config.j2k.plt = 1;
-            const Coded with_plt(encode(config, picture.frame()));
-            ThreadPool all(thread_count(0));
-            bench(what + ": packet headers, PLT", blocks, "blocks",
-                  [&] { lists.read(all, with_plt.bytes, with_plt.d, with_plt.g, {}, decoded); });
             std::vector<DecoderSegment> segments(lists.segments());
             std::vector<DecoderBlock> listed(decoded.blocks.size());
             bench(what + ": tables of kernels", blocks, "blocks",
@@ -261,7 +202,6 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("packet_reader");
     TCase *host = add_case(suite, "host");
     tcase_add_loop_test(host, pieces_are_those_of_a_sequential_reader, 0, 4);
-    tcase_add_loop_test(host, false_packet_lengths_are_left_aside, 0, 2);
     tcase_add_loop_test(host, pieces_of_what_is_cut, 0, 3);
     tcase_add_test(host, time_of_a_picture);
     return run_suite(suite);

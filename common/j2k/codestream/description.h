@@ -80,7 +80,7 @@ struct TileCoding : ComponentCoding {
 };
 
 // A tile-part of a codestream that is read: what SOT says, where its packets are in the codestream, [begin, end), and
-// the packet headers of PPM or PPT (A.4.2, A.7.4, A.7.5), the packets' lengths of PLT (A.7.3).
+// the packet headers of PPM or PPT (A.4.2, A.7.4, A.7.5).
 struct CodedTilePart {
     uint32_t tile;
     uint8_t part, parts;  // TPsot; TNsot, 0: not said
@@ -88,7 +88,6 @@ struct CodedTilePart {
     size_t begin, end;
     bool has_packed_headers;  // else they are among the packets
     std::vector<uint8_t> packet_headers;
-    std::vector<uint32_t> packet_lengths;  // empty: there are none, or none that can be read
     bool operator==(const CodedTilePart &) const = default;
 };
 

@@ -125,7 +125,7 @@ MainHeader make_main_header(const Description &p, std::span<const TilePart> tile
     if (!p.comment.empty()) {  // A.9.2
         begin_segment(out, kCom, 4 + p.comment.size());
         out.put16(1);  // Latin text
-        out.put_text(p.comment.c_str());
+        for (const char c : p.comment) out.put8(static_cast<uint8_t>(c));  // it may have zeros
     }
     if (p.tlm) {  // A.7.1
         header.tlm = static_cast<uint32_t>(out.data.size());

@@ -2,7 +2,6 @@
 #include "tile_parts.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "../../error.h"
@@ -84,28 +83,6 @@ std::vector<uint8_t> joined(std::span<const MarkerSegment> segments, Marker mark
     for (const auto &[index, part] : by_index) bytes.insert(bytes.end(), part.begin(), part.end());
     return bytes;
 }
-// The lengths of PLT marker segments, seven bits a byte, the highest first (A.7.3). They say nothing that packets do
-// not. So damaged ones are no fault: there are none then.
-std::vector<uint32_t> read_packet_lengths(std::span<const MarkerSegment> segments) {
-    std::vector<uint32_t> lengths;
-    uint64_t length = 0;
-    bool goes_on = false;
-    uint32_t index = 0;
-    for (const MarkerSegment &segment : segments) {
-        if (segment.marker != kPlt) continue;
-        if (segment.body.empty() || segment.body[0] != (index++ & 0xFF)) return {};
-        for (const uint8_t byte : segment.body.subspan(1)) {
-            length = length << 7 | (byte & 0x7F);
-            if (length > std::numeric_limits<uint32_t>::max()) return {};
-            goes_on = byte & 0x80;
-            if (goes_on) continue;
-            lengths.push_back(static_cast<uint32_t>(length));
-            length = 0;
-        }
-    }
-    if (goes_on) return {};
-    return lengths;
-}
 bool has(std::span<const MarkerSegment> segments, Marker marker) {
     return std::any_of(segments.begin(), segments.end(), [&](const MarkerSegment &s) { return s.marker == marker; });
 }
@@ -147,7 +124,6 @@ std::vector<TilePartHeader> read_tile_parts(std::span<const uint8_t> codestream,
         size_t header = at + kSotBytes;
         TilePartHeader read{part, read_segments(codestream, header, part.end, kSod)};
         read.part.begin = header + kSodBytes;
-        read.part.packet_lengths = read_packet_lengths(read.segments);
         const bool has_length = get16(codestream, at + 6) || get16(codestream, at + 8);  // Psot
         if (!has_length) read.part.end = find_eoc(codestream, read.part.begin);
         at = read.part.end;

@@ -19,7 +19,6 @@ namespace {
 constexpr uint32_t kMixed = 128;     // of a style: blocks are of either coder (T.814 Table A.4)
 constexpr int kMostZeroPlanes = 96;  // above all M_b
 constexpr uint32_t kMostPasses = 1000;
-constexpr uint32_t kRunBlocks = 256;  // of packets that a thread reads, at least
 
 uint64_t load_big_endian(const uint8_t *from) {
     uint64_t word;
@@ -212,10 +211,9 @@ struct Damage {
 // Reads the packets of a tile.
 class TileReader {
   public:
-    // parts: of the tile, as indices of Description::coded_tile_parts. pieces: those of `out`, or of a run.
+    // parts: of the tile, as indices of Description::coded_tile_parts.
     TileReader(std::span<const uint8_t> codestream, const Description &d, const Geometry &g, uint32_t tile,
-               const WantedPackets &wanted, std::span<const uint32_t> parts, TilePackets &out,
-               std::vector<SegmentPiece> &pieces)
+               const WantedPackets &wanted, std::span<const uint32_t> parts, TilePackets &out)
         : codestream_(codestream),
           d_(d),
           g_(g),
@@ -223,10 +221,9 @@ class TileReader {
           tile_(tile),
           wanted_(wanted),
           parts_(parts),
-          out_(out),
-          pieces_(pieces) {}
+          out_(out) {}
 
-    void read(ThreadPool *pool) {
+    void read() {
         const TilePart &all = g_.tile_parts[tile_];
         uint32_t first_node = ~uint32_t{0}, last_node = 0, first_block = ~uint32_t{0}, last_block = 0;
         for (uint32_t i = all.first_packet; i < all.last_packet; i++) {
@@ -244,24 +241,14 @@ class TileReader {
         out_.tile = tile_;
         out_.first_block = first_block;
         out_.damage.clear();
+        out_.pieces.clear();
+        out_.blocks.assign(last_block - first_block, {});
+        out_.inclusion.assign(last_node - first_node, {});
+        out_.zero_planes.assign(last_node - first_node, {});
         first_node_ = first_node;
-        const auto begin = [&] {
-            pieces_.clear();
-            out_.blocks.assign(last_block - first_block, {});
-            out_.inclusion.assign(last_node - first_node, {});
-            out_.zero_planes.assign(last_node - first_node, {});
-        };
-        begin();
         uint32_t packet = all.first_packet, last = all.last_packet;
         while (last > packet && !is_wanted(g_.packets[last - 1])) last--;
         if (packet == last) return;  // a tile without samples may have no tile-part
-        if (pool && pool->threads() > 1 && coding_.layers == 1) {
-            const std::vector<PacketPlace> places = packet_places();
-            if (!places.empty()) {
-                if (read_side_by_side(*pool, places, packet, last)) return;
-                begin();
-            }
-        }
         try {
             if (parts_.empty()) throw Damage{"has no tile-part"};
             begin_part();
@@ -275,85 +262,6 @@ class TileReader {
     }
 
   private:
-    // Where packets of the tile begin, as PLT says.
-    struct PacketPlace {
-        size_t part, at, end;
-    };
-    // Empty: it does not say so of all of them.
-    std::vector<PacketPlace> packet_places() const {
-        std::vector<PacketPlace> places;
-        const TilePart &all = g_.tile_parts[tile_];
-        for (size_t i = 0; i < parts_.size(); i++) {
-            const CodedTilePart &p = d_.coded_tile_parts[parts_[i]];
-            size_t at = p.begin;
-            for (const uint32_t length : p.packet_lengths) {
-                if (length > p.end - at) return {};
-                places.push_back({i, at, at + length});
-                at += length;
-            }
-            if (p.has_packed_headers || at != p.end) return {};
-        }
-        if (places.size() != all.last_packet - all.first_packet) return {};
-        return places;
-    }
-
-    // Packets [first, last), the first ones of the tile. False: PLT does not hold, or there is damage.
-    bool read_side_by_side(ThreadPool &pool, std::span<const PacketPlace> places, uint32_t first, uint32_t last) {
-        size_t runs = 0;
-        for (uint32_t i = first; i < last; runs++) {
-            if (runs == out_.runs.size()) out_.runs.emplace_back();
-            PacketRun &run = out_.runs[runs];
-            run.first = i;
-            for (uint32_t blocks = 0; i < last && blocks < kRunBlocks; i++)
-                blocks += g_.packets[i].last_block - g_.packets[i].first_block;
-            run.last = i;
-        }
-        pool.for_each(runs, [&](size_t i) {
-            PacketRun &run = out_.runs[i];
-            TileReader reader(codestream_, d_, g_, tile_, wanted_, parts_, out_, run.pieces);
-            reader.first_node_ = first_node_;
-            run.is_right = reader.read_run(run, &places[run.first - first]);
-        });
-        std::vector<uint32_t> begins(1);  // [run]: of its pieces among those of the tile
-        for (size_t i = 0; i < runs; i++) {
-            const PacketRun &run = out_.runs[i];
-            if (!run.is_right) return false;
-            begins.push_back(begins.back() + static_cast<uint32_t>(run.pieces.size()));
-        }
-        pieces_.resize(begins.back());
-        pool.for_each(runs, [&](size_t i) { join(out_.runs[i], begins[i]); });
-        return true;
-    }
-    bool read_run(const PacketRun &run, const PacketPlace *place) {
-        pieces_.clear();
-        try {
-            for (uint32_t i = run.first; i < run.last; i++, place++) {
-                part_ = place->part;
-                at_ = place->at;
-                read_packet(g_.packets[i]);
-                if (at_ != place->end) return false;
-            }
-        } catch (const Damage &) {
-            return false;
-        }
-        return true;
-    }
-    // The run's pieces become those of the tile from `begin` on.
-    void join(const PacketRun &run, uint32_t begin) {
-        const auto moved = [&](uint32_t piece) { return piece == kNoPiece ? kNoPiece : begin + piece; };
-        for (size_t i = 0; i < run.pieces.size(); i++) {
-            SegmentPiece &piece = pieces_[begin + i];
-            piece = run.pieces[i];
-            piece.next = moved(piece.next);
-        }
-        for (uint32_t i = run.first; i < run.last; i++)
-            for (uint32_t k = g_.packets[i].first_block; k < g_.packets[i].last_block; k++) {
-                BlockPieces &block = out_.blocks[k - out_.first_block];
-                block.first = moved(block.first);
-                block.last = moved(block.last);
-            }
-    }
-
     bool is_wanted(const Packet &packet) const {
         if (packet.layer >= wanted_.layers || packet.first_band == packet.last_band) return false;
         const PrecinctBand &band = g_.precinct_bands[packet.first_band];
@@ -385,7 +293,7 @@ class TileReader {
         const std::span<const uint8_t> source =
             is_packed ? std::span<const uint8_t>(part().packet_headers).subspan(header_at_) : rest();
         HeaderBits in(source);
-        const size_t first_piece = pieces_.size();
+        const size_t first_piece = out_.pieces.size();
         try {
             if (in.bit()) read_bands(in, packet);
             if (in.is_exceeded()) throw Damage{"its header is cut"};
@@ -397,27 +305,27 @@ class TileReader {
         if (has_marker(source.subspan(bytes), kEph)) bytes += 2;
         (is_packed ? header_at_ : at_) += bytes;
         size_t piece = first_piece, left = rest().size();
-        for (; piece < pieces_.size() && pieces_[piece].bytes <= left; piece++) {
-            pieces_[piece].at = at_;
-            at_ += pieces_[piece].bytes, left -= pieces_[piece].bytes;
+        for (; piece < out_.pieces.size() && out_.pieces[piece].bytes <= left; piece++) {
+            out_.pieces[piece].at = at_;
+            at_ += out_.pieces[piece].bytes, left -= out_.pieces[piece].bytes;
         }
-        const bool is_cut = piece < pieces_.size();
+        const bool is_cut = piece < out_.pieces.size();
         take_back(packet, packet.layer < wanted_.layers ? piece : first_piece);
         if (is_cut) throw Damage{"its bytes are cut"};
     }
 
     // Takes pieces of the packet, from `first` on, from its blocks.
     void take_back(const Packet &packet, size_t first) {
-        if (first == pieces_.size()) return;
+        if (first == out_.pieces.size()) return;
         for (uint32_t i = packet.first_block; i < packet.last_block; i++) {
             BlockPieces &b = out_.blocks[i - out_.first_block];
             if (b.last == kNoPiece || b.last < first) continue;
             uint32_t last = kNoPiece;
-            for (uint32_t k = b.first; k < first; k = pieces_[k].next) last = k;
+            for (uint32_t k = b.first; k < first; k = out_.pieces[k].next) last = k;
             b.last = last;
-            (last == kNoPiece ? b.first : pieces_[last].next) = kNoPiece;
+            (last == kNoPiece ? b.first : out_.pieces[last].next) = kNoPiece;
         }
-        pieces_.resize(first);
+        out_.pieces.resize(first);
     }
 
     // The code-blocks of the packet's header.
@@ -469,9 +377,9 @@ class TileReader {
         return bits;
     }
     [[gnu::always_inline]] void add(BlockPieces &b, uint32_t passes, uint32_t bytes, bool begins_segment) {
-        const auto index = static_cast<uint32_t>(pieces_.size());
-        pieces_.push_back({0, bytes, passes, kNoPiece, begins_segment});
-        (b.first == kNoPiece ? b.first : pieces_[b.last].next) = index;
+        const auto index = static_cast<uint32_t>(out_.pieces.size());
+        out_.pieces.push_back({0, bytes, passes, kNoPiece, begins_segment});
+        (b.first == kNoPiece ? b.first : out_.pieces[b.last].next) = index;
         b.last = index;
         b.passes = static_cast<uint16_t>(b.passes + passes);
     }
@@ -527,7 +435,6 @@ class TileReader {
     const WantedPackets wanted_;
     const std::span<const uint32_t> parts_;
     TilePackets &out_;
-    std::vector<SegmentPiece> &pieces_;
     size_t part_ = 0, at_ = 0, header_at_ = 0;  // at_: in the codestream; header_at_: in packed headers
     uint32_t first_node_ = 0;
 };
@@ -571,9 +478,9 @@ PacketReader::PacketReader(std::span<const uint8_t> codestream, const Descriptio
     for (size_t i = 0; i < parts.size(); i++) parts_[next[parts[i].tile]++] = static_cast<uint32_t>(i);
 }
 
-void PacketReader::read(uint32_t tile, TilePackets &packets, ThreadPool *pool) const {
+void PacketReader::read(uint32_t tile, TilePackets &packets) const {
     const std::span<const uint32_t> parts(parts_.begin() + first_part_[tile], parts_.begin() + first_part_[tile + 1]);
-    TileReader(codestream_, d_, g_, tile, wanted_, parts, packets, packets.pieces).read(pool);
+    TileReader(codestream_, d_, g_, tile, wanted_, parts, packets).read();
 }
 
 }  // namespace cudaenc::j2k

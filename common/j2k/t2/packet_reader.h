@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "../../thread_pool.h"
 #include "../codestream/description.h"
 #include "../codestream/geometry.h"
 #include "../t1/block_decoder.h"
@@ -51,13 +50,6 @@ class TagTreeNode {
     uint32_t word_ = 0;
 };
 
-// Packets of a tile, one behind the other, that a thread reads.
-struct PacketRun {
-    uint32_t first, last;  // [first, last) of Geometry::packets
-    std::vector<SegmentPiece> pieces;
-    bool is_right;  // its packets end where PLT says
-};
-
 // The packets of a tile.
 struct TilePackets {
     uint32_t tile = 0, first_block = 0;
@@ -67,7 +59,6 @@ struct TilePackets {
 
     // The reader's: here their memory is kept for the next picture.
     std::vector<TagTreeNode> inclusion, zero_planes;
-    std::vector<PacketRun> runs;
 
     // The block of blocks[index], which has this style. What it refers to are `segments`, and `bytes` with those of
     // their pieces one behind the other; both are overwritten.
@@ -82,9 +73,8 @@ class PacketReader {
                  const WantedPackets &wanted = {});
 
     // Reads the packets of a tile from its tile-parts. Takes memory for what its bytes have, and for the blocks that
-    // the geometry has; what `packets` had before is overwritten. Several threads may read tiles. With a pool its
-    // threads read the packets of a tile side by side, where PLT tells their lengths and there is one layer.
-    void read(uint32_t tile, TilePackets &packets, ThreadPool *pool = nullptr) const;
+    // the geometry has; what `packets` had before is overwritten. Several threads may read tiles.
+    void read(uint32_t tile, TilePackets &packets) const;
 
   private:
     const std::span<const uint8_t> codestream_;

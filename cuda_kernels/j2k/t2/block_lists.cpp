@@ -113,7 +113,7 @@ void BlockLists::read(ThreadPool &pool, std::span<const uint8_t> codestream, con
                       const Geometry &geometry, const WantedPackets &wanted, const DecodedBlocks &decoded) {
     tiles_.resize(decoded.tiles.size());
     const PacketReader reader(codestream, description, geometry, wanted);
-    pool.for_each(tiles_.size(), [&](size_t tile) { reader.read(decoded.tiles[tile], tiles_[tile].packets, &pool); });
+    pool.for_each(tiles_.size(), [&](size_t tile) { reader.read(decoded.tiles[tile], tiles_[tile].packets); });
     damage_.clear();
     first_segment_.assign(1, 0);
     for (const Tile &tile : tiles_) {
