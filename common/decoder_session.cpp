@@ -45,6 +45,7 @@ struct CudaencDecoder {
     std::array<KnownHeader, 2> headers;  // the fields of a frame; the last one is the newest
     Ring<Decoder> ring;
     bool warned = false;  // of a fallback
+    bool warned_of_loss = false;
 };
 
 namespace {
@@ -69,7 +70,10 @@ Ring<Decoder> make_ring(const CudaencDecoder &decoder) {
 std::unique_ptr<PictureHeader> take_header(CudaencDecoder &decoder, std::span<const uint8_t> packet) {
     for (KnownHeader &known : decoder.headers)
         if (known.is_of(packet)) return std::move(known.header);
-    return decoder.codec->read_header(packet, decoder.config);
+    std::unique_ptr<PictureHeader> header = decoder.codec->read_header(packet, decoder.config);
+    if (header->loss && !std::exchange(decoder.warned_of_loss, true))
+        decoder.log.print(CUDAENC_LOG_WARNING, format_string("%s (said once)", header->loss).c_str());
+    return header;
 }
 
 void check_planes(const CudaencDecoder &decoder, const CudaencFormat &format, const CudaencCodedPicture &picture) {

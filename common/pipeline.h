@@ -79,6 +79,7 @@ struct PictureHeader {
     CudaencPictureInfo info{};
     std::vector<uint8_t> icc_profile;  // that info names
     size_t size = 0;                   // bytes at the front of the packet that were read
+    const char *loss = nullptr;        // what the format of `info` does not keep, to be said once; nullptr: nothing
 };
 
 // A packet, and its header, which is the pipeline's from here on.

@@ -131,6 +131,8 @@ std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, cons
     info.width = stream.width, info.height = stream.height;
     info.format = make_format(stream, options);
     if (options.usual_format) header->upsampling = make_usual(info.format);
+    if (header->upsampling.inks != Inks::none)
+        header->loss = "CMYK and YCCK become RGB and YUV with alpha, black is multiplied in: inks are not kept";
     info.sample_aspect_num = m.density_num, info.sample_aspect_den = m.density_den;
     info.orientation = m.orientation;
     info.exif = m.exif.empty() ? nullptr : m.exif.data();

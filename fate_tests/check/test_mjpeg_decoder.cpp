@@ -362,6 +362,9 @@ START_TEST(usual_formats) {
                 EXPECT(outcome.same(decode(cpu, packet)), "%s, lowres %d, case %zu", spec.c_str(), lowres, number);
             }
             EXPECT(fallback_of(device).empty(), "%s", fallback_of(device).c_str());
+            EXPECT(std::count_if(device.lines.begin(), device.lines.end(), [](const std::string &line) {
+                       return line.find("inks are not kept (said once)") != std::string::npos;
+                   }) == 1);
         }
     DecoderOf cpu("cpu", 0, 0, 1, 1), device(first_device(), 0, 0, 1, 1);
     for (int round = 0; round < 40; round++) {
