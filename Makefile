@@ -32,7 +32,7 @@ help:
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers, one
 # after the other.
-goals := lib wheel deb windows ffmpeg install demo check check-long check-versions check-packages check-cluster check-windows check-sanitize check-tsan check-oss-fuzz fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
+goals := lib wheel deb windows ffmpeg install demo check check-long check-versions check-packages check-cluster check-windows check-arm check-sanitize check-tsan check-oss-fuzz fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
 .PHONY: series sanitized-programs demo-alone help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size do-tidy uninstall clean format FORCE
 wanted := $(filter $(goals),$(MAKECMDGOALS))
 deps:
@@ -97,6 +97,8 @@ do-fate: $(fate)/built
 
 do-check-windows: do-windows $(B)/shared/libcudaenc.so
 	@fate_tests/library/windows.sh $(B)
+do-check-arm: $(B)/aarch64/libcudaenc.so $(B)/shared/libcudaenc.so
+	@fate_tests/library/arm.sh $(B)
 do-check-packages: do-deb
 	@MAKE='$(MAKE)' fate_tests/library/packages.sh
 	@MAKE='$(MAKE)' fate_tests/library/shared.sh
@@ -150,4 +152,4 @@ house:
 
 FORCE:
 
--include $(shell find $(B)/obj $(B)/emu $(B)/windows build/kernels -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/emu $(B)/windows $(B)/aarch64 build/kernels -name '*.d' 2>/dev/null)

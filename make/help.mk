@@ -16,6 +16,7 @@ Parts of them:
   make check-packages      builds the library offline and twice, uses the packages in a clean chroot, and PyAV (as root, debootstrap)
   make windows             build/windows/libcudaenc-0.dll, for the CPU, by mingw-w64
   make check-windows       the library for Windows under Wine
+  make check-arm           the library for aarch64 under qemu: the same bytes
   make check-cluster       a clip over Slurm's jobs and over hosts by ssh, some of which die, on this machine (as root)
   make ffmpeg              build/bin/ffmpeg and ffprobe
   make check-versions      FFmpeg 5.1, 7.1, 8.1, 9.0: takes the codecs in, builds, makes the same streams
