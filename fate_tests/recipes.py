@@ -291,7 +291,7 @@ def check_interlaced():
         expect(told == wanted or (name == "tape.mxf" and told[::len(told) - 1] == wanted), f"{name}: {told}, not {wanted}")
     frames = run("ffprobe -v error -show_entries frame=interlaced_frame,top_field_first,height -of csv=p=0 tape_h264.mxf").stdout.split()
     expect([frame.strip(",") for frame in frames] == ["144,1,1"] * 3, f"tape_h264.mxf: {frames}")
-    told = run("ffprobe -v error -show_entries stream=codec_name,profile -show_entries packet=size -of csv=p=0 avcintra.mxf").stdout.split()
+    told = run("ffprobe -v error -show_entries stream=codec_name,profile -show_entries packet=size -of csv=p=0 avcintra.mxf").stdout.splitlines()
     expect(told == ["568832"] * 2 + ["h264,High 4:2:2 Intra"], f"avcintra.mxf: {told}")
     expect(bytes.fromhex("060e2b340401010a0401020201323102") in (WORK / "avcintra.mxf").read_bytes(), "avcintra.mxf: no label of AVC-Intra 100 1080i50")
     fields = run("ffmpeg -v error -i tape.mxf -c copy -f rawvideo tape.j2c").returncode or (WORK / "tape.j2c").read_bytes().count(b"\xff\x4f\xff\x51")
