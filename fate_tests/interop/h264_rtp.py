@@ -23,11 +23,13 @@ def packets(data):
         sequence = own
         following = struct.pack('>H', (own + 1) % 65536)
         end = at + 12
-        while end < len(data):
+        while end + 12 <= len(data):
             rtp = data[end] == 0x80 and data[end + 1] & 0x7F == data[at + 1] & 0x7F and data[end + 2:end + 4] == following and data[end + 8:end + 12] == ssrc
             if rtp or data[end:end + 8] == b'\x80\xc8\0\x06' + ssrc:
                 break
             end += 1
+        else:
+            end = len(data)
         yield data[at:end]
         at = end
 
