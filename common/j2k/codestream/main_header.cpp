@@ -124,7 +124,7 @@ MainHeader make_main_header(const Description &p, std::span<const TilePart> tile
     put_coding(out, p, {}, header.steps);
     if (!p.comment.empty()) {  // A.9.2
         begin_segment(out, kCom, 4 + p.comment.size());
-        out.put16(1);  // Latin text
+        out.put16(1);                                                      // Latin text
         for (const char c : p.comment) out.put8(static_cast<uint8_t>(c));  // it may have zeros
     }
     if (p.tlm) {  // A.7.1
