@@ -41,7 +41,7 @@ fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enabl
     $(foreach kind,decoder encoder demuxer muxer filter,$(foreach name,$(fate_$(kind)s),--enable-$(kind)=$(name)))
 
 # The smallest that the same streams come out of, which is compared between FFmpeg's branches, and that has all files with hooks.
-minimal_options := $(filter-out --pkg-config-flags=--static,$(ffmpeg_common)) --disable-everything --disable-network --enable-protocol=file,pipe --enable-filter=setparams,scale \
+minimal_options := $(filter-out --pkg-config-flags=--static,$(ffmpeg_common)) --disable-everything --disable-network --enable-protocol=file,pipe --enable-filter=setparams,setfield,scale \
     --enable-decoder=rawvideo,mjpeg_cuda,jpeg2000 --enable-demuxer=rawvideo,image_jpeg_pipe,mov --enable-parser=mjpeg \
     --enable-encoder=rawvideo,j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-muxer=rawvideo,framemd5,image2pipe,framecrc,image2,mxf --enable-bsf=j2k_recode
 
