@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Boundary B: NVDEC to the encoders in one ffmpeg command, frames staying on the GPU, against its parts' own rates.
+# Boundary B: NVDEC, or another decoder, to the encoders in one ffmpeg command, frames staying on the GPU, against its parts' own
+# rates.
 # Usage: chain.sh FFMPEG CLIP...   a line of results each;
 # Environment: SECONDS_EACH=4 that a command is watched; DEPTHS="4 8 16"; QUEUES="default 32" (CUDA_DEVICE_MAX_CONNECTIONS);
 # CODERS="dwt53 dwt97 jpeg jpeg-default", also cinema, the digital cinema profile that has room for the clip, and h264, with P pictures; MUXERS="mxf nut" for JPEG 2000, MJPEG_MUXERS="mov nut", H264_MUXERS="mp4 nut"; WORK=folder for their files,
-# best of memory; DEVICE=cpu: to try this script; ROWS=file: the lines as JSON, too.
+# best of memory; DECODER="j2k_cuda -async_depth 16": in place of NVDEC, of clips in a format of CUDA frames, which it reads from
+# COPIES=128 of the clip in a row; DEVICE=cpu: to try this script; ROWS=file: the lines as JSON, too.
 set -euo pipefail
 . "$(dirname "$0")/rate.sh"
 . "$(dirname "$0")/rows.sh"
@@ -17,8 +19,10 @@ work=${WORK:-$([ "$(room /dev/shm || echo 0)" -gt 30000000 ] && echo /dev/shm ||
 out=$(mktemp -d "$work/chain.XXXXXX")
 trap 'rate_stop; rm -rf "$out"' EXIT
 
-decode=(-hwaccel cuda -hwaccel_output_format cuda) upload=(-init_hw_device cuda) to_gpu=hwupload,
+decode=(-hwaccel cuda -hwaccel_output_format cuda) upload=(-init_hw_device cuda) to_gpu=hwupload, format='format=nv12|p010,'
 [ "$device" != cpu ] || decode=() upload=() to_gpu=
+read -r -a own <<<"${DECODER-}"
+[ ${#own[@]} = 0 ] || own=(-c:v "${own[@]}" -device "$device") format=
 queues() { if [ "$1" = default ]; then unset CUDA_DEVICE_MAX_CONNECTIONS; else export CUDA_DEVICE_MAX_CONNECTIONS=$1; fi; }
 share() { awk "BEGIN { slower = ($2 < $3) ? $2 : $3; if (slower > 0) printf \"%.0f %%\", 100 * $1 / slower }"; }
 line() { printf '%-16s %-12s %-8s %6s %10s %10s %10s %9s  %s\n' "$@"; }
@@ -43,17 +47,21 @@ choose() { # CODER: sets coder, how ffmpeg is told of it, and the muxers that ta
 }
 
 echo "frames/s, each watched for $seconds s after its start; muxed files in $work"
-line clip coder queues depth NVDEC encoder chain "of slower" ""
+line clip coder queues depth decoder encoder chain "of slower" ""
 for clip in "$@"; do
-    name=$(basename "${clip%.*}")
+    name=$(basename "${clip%.*}") looped=$clip
+    if [ ${#own[@]} != 0 ]; then # it would be drained at the end of each loop
+        looped=$out/looped.${clip##*.}
+        "$ffmpeg" -v error -nostdin -y -stream_loop $((${COPIES:-128} - 1)) -i "$clip" -map 0:v -c copy "$looped"
+    fi
     for queue in ${QUEUES:-default 32}; do
         queues "$queue"
         # Frames in flight are taken from the decoder's own.
-        nvdec=(-stream_loop -1 "${decode[@]}" -extra_hw_frames 16 -i "$clip" -map 0:v -fps_mode passthrough)
-        # The clip's first frames, from the CPU's decoder into GPU memory, then again and again from there: no part of NVDEC's is in it.
-        frames=("${upload[@]}" -i "$clip" -map 0:v -fps_mode passthrough -vf "format=nv12|p010,${to_gpu}loop=loop=-1:size=32:start=0")
+        decoded=(-stream_loop -1 "${decode[@]}" -extra_hw_frames 16 "${own[@]}" -i "$looped" -map 0:v -fps_mode passthrough)
+        # The clip's first frames, uploaded to GPU memory, then again and again from there: no part of the decoder's is in it.
+        frames=("${upload[@]}" "${own[@]}" -i "$clip" -map 0:v -fps_mode passthrough -vf "$format${to_gpu}loop=loop=-1:size=32:start=0")
         fps=0
-        rate "$seconds" "$ffmpeg" "${nvdec[@]}" -f null - || true
+        rate "$seconds" "$ffmpeg" "${decoded[@]}" -f null - || true
         decoder=$fps
         for name_of_coder in ${CODERS:-dwt53 dwt97 jpeg jpeg-default}; do
             choose "$name_of_coder"
@@ -61,11 +69,11 @@ for clip in "$@"; do
                 encode=(-c:v "${coder[@]}" -device "$device" -async_depth "$depth")
                 rate "$seconds" "$ffmpeg" "${frames[@]}" "${encode[@]}" -f null - || true
                 encoder=$fps
-                rate "$seconds" "$ffmpeg" "${nvdec[@]}" "${encode[@]}" -f null - || true
+                rate "$seconds" "$ffmpeg" "${decoded[@]}" "${encode[@]}" -f null - || true
                 result '' 0
             done
             for muxer in $muxers; do # at the last depth
-                rate "$seconds" "$ffmpeg" "${nvdec[@]}" "${encode[@]}" -f "$muxer" "$out/out.$muxer" || true
+                rate "$seconds" "$ffmpeg" "${decoded[@]}" "${encode[@]}" -f "$muxer" "$out/out.$muxer" || true
                 result "$muxer" "$bytes"
                 rm -f "$out/out.$muxer"
             done
