@@ -28,6 +28,7 @@ inline constexpr size_t first_size(const CudaencCodedPicture *) { return CUDAENC
 inline constexpr size_t first_size(const CudaencDecodedPicture *) {
     return CUDAENC_END_OF(CudaencDecodedPicture, corrupt);
 }
+inline constexpr size_t first_size(const CudaencCodedBatch *) { return CUDAENC_END_OF(CudaencCodedBatch, corrupt); }
 inline constexpr size_t first_size(const CudaencCavlcConfig *) {
     return CUDAENC_END_OF(CudaencCavlcConfig, log_opaque);
 }

@@ -95,10 +95,12 @@ mjpeg::DecoderOptions mjpeg_options(const CudaencDecoderConfig &c) {
         refuse(format_string("region '%s' is not allowed: of JPEG whole pictures are decoded", c.region));
     if (c.channels && *c.channels)
         refuse(format_string("channels '%s' is not allowed: JPEG has none to choose", c.channels));
-    return {.lowres = c.lowres, .max_pixels = c.max_pixels, .usual_format = c.usual_format != 0};
+    if (c.rgb && c.usual_format) refuse("rgb 1 is not allowed with usual_format 1: each says what planes are");
+    return {.lowres = c.lowres, .max_pixels = c.max_pixels, .usual_format = c.usual_format != 0, .rgb = c.rgb != 0};
 }
 
 j2k::DecoderOptions j2k_options(const CudaencDecoderConfig &c) {
+    if (c.rgb) refuse("rgb 1 is not allowed: of JPEG 2000 colours are as the file has them");
     return {.lowres = c.lowres,
             .layers = c.layers,
             .region = j2k::parse_region(c.region),

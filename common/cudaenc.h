@@ -627,6 +627,7 @@ typedef struct CudaencDecoderConfig {
         *region; /**< Of JPEG 2000: the part X,Y,WIDTH,HEIGHT that is decoded, in samples before lowres; not set: all */
     const char *channels; /**< Of JPEG 2000: one to four channels C,C,... that planes have, counted from 0: gray, gray
                              and opacity, three colours, or these and opacity; not set: as the file says */
+    int rgb; /**< Of JPEG of 8 bits: Y, Cb and Cr become R, G and B, of which each has all samples; 0 or 1, default 0 */
 } CudaencDecoderConfig;
 /** As cudaenc_config_init(). */
 int cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec);
@@ -701,6 +702,31 @@ int cudaenc_decoder_receive(CudaencDecoder *decoder, CudaencDecodedPicture *pict
 /** As cudaenc_poll() and cudaenc_wait(). */
 int cudaenc_decoder_poll(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
 int cudaenc_decoder_wait(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
+
+/** Packets whose pictures have one format, and lie at even distances, as in a tensor of (pictures, components, rows,
+ *  columns). */
+typedef struct CudaencCodedBatch {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencCodedBatch);
+    int count;                  /**< pictures, 0 or more */
+    const uint8_t *const *data; /**< [count]: the packets */
+    const size_t *size;         /**< [count]: their bytes */
+    CudaencFormat format;       /**< of each picture, as cudaenc_decoder_read_header() tells it */
+    int is_signed[4];           /**< as it tells it, too */
+    uint8_t *planes[4];         /**< of the first picture */
+    ptrdiff_t stride[4];        /**< bytes from a row to the next one, as of CudaencCodedPicture */
+    ptrdiff_t step[4];          /**< bytes from a picture to the next one; may be negative */
+    void *cuda_stream;          /**< as of CudaencCodedPicture */
+    int *codes;                 /**< [count]: gets CUDAENC_OK or the error of each picture; NULL: not wanted */
+    int *corrupt;               /**< [count]: gets CudaencDecodedPicture.corrupt of each; NULL: not wanted */
+} CudaencCodedBatch;
+
+/** Decodes a batch, async_depth pictures at a time, and returns once all of them are there. No other picture may be in
+ *  flight. The log names a picture by its number, from 0 on. Where one fails, its memory has any content, and the
+ * others are decoded. By the decoder's thread. No pointer may be NULL, nor data, nor size, nor a packet, nor a plane
+ * that the format has.
+ *  @return CUDAENC_OK, or the error of the first picture that failed; CUDAENC_ERR_INVALID without codes where the batch
+ *  is not allowed */
+int cudaenc_decoder_batch(CudaencDecoder *decoder, const CudaencCodedBatch *batch);
 
 /** No packet follows, as cudaenc_flush(). */
 int cudaenc_decoder_flush(CudaencDecoder *decoder);

@@ -2,6 +2,9 @@
 // The C API of decoders: checks arguments, chooses the pipeline.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -86,19 +89,132 @@ void check_planes(const CudaencDecoder &decoder, const CudaencFormat &format, co
     }
 }
 
+// Takes the oldest picture, as Ring::receive(). prefix: of what the log tells of it.
+int take(CudaencDecoder &decoder, Receive when, CudaencDecodedPicture &picture, const char *prefix = "") {
+    Decoded decoded;
+    const int code = decoder.ring.receive(decoded, picture.opaque, when);
+    if (!decoded.damage.empty())
+        decoder.log.print(CUDAENC_LOG_WARNING, format_string("%s%s", prefix, decoded.damage.c_str()).c_str());
+    if (decoded.fallback && !std::exchange(decoder.warned, true))
+        decoder.log.print(CUDAENC_LOG_WARNING,
+                          format_string("slow: the CPU decodes %s (said once)", decoded.fallback).c_str());
+    picture.corrupt = !decoded.damage.empty();
+    return code;
+}
+
 int receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture, Receive when) {
     return guarded(log_of(decoder), {{"decoder", decoder}, {"picture", picture}}, [&] {
         Result<CudaencDecodedPicture> result("the picture", *picture);
-        Decoded decoded;
-        const int code = decoder->ring.receive(decoded, result->opaque, when);
-        if (!decoded.damage.empty()) decoder->log.print(CUDAENC_LOG_WARNING, decoded.damage.c_str());
-        if (decoded.fallback && !std::exchange(decoder->warned, true))
-            decoder->log.print(CUDAENC_LOG_WARNING,
-                               format_string("slow: the CPU decodes %s (said once)", decoded.fallback).c_str());
-        result->corrupt = !decoded.damage.empty();
-        return code;
+        return take(*decoder, when, *result);
     });
 }
+
+// The ring must not be full. Throws Error; then the packet is not in flight.
+template <class Check>
+void submit(CudaencDecoder &decoder, const CudaencCodedPicture &coded, const Check &check) {
+    if (!coded.data) refuse(format_string("data NULL of the coded picture is not allowed, of size %zu", coded.size));
+    const std::shared_ptr<PictureHeader> header = take_header(decoder, {coded.data, coded.size});
+    check(header->info);
+    check_planes(decoder, header->info.format, coded);
+    decoder.ring.submit({coded, header}, coded.opaque);
+}
+
+std::string describe(const CudaencFormat &f, const int (&is_signed)[4]) {
+    constexpr const char *kModels[] = {"gray", "YUV", "RGB", "XYZ", "CMYK", "YCCK"};
+    return format_string("%dx%d, %d component%s of %s, %d bits%s, chroma 1/%d by 1/%d, %s range, code points %d/%d/%d",
+                         f.width, f.height, f.components, f.components > 1 ? "s" : "", kModels[f.color_model],
+                         f.component[0].depth, is_signed[0] ? " with a sign" : "", 1 << f.component[1].log2_subsample_x,
+                         1 << f.component[1].log2_subsample_y, f.full_range ? "full" : "limited", f.color_primaries,
+                         f.color_transfer, f.color_matrix);
+}
+
+// Each picture may fail by itself.
+class Batch {
+  public:
+    Batch(CudaencDecoder &decoder, const CudaencCodedBatch &batch) : decoder_(decoder), batch_(batch) {
+        if (batch.count < 0) refuse(format_string("count %d is not allowed: it is 0 or more", batch.count));
+        if (!decoder.ring.empty()) refuse("a batch is not allowed with pictures in flight: they are received first");
+        if (!batch.count) return;
+        if (!batch.data || !batch.size) refuse("data or size NULL of the batch is not allowed");
+        check_format(batch.format, 1 << 30, CUDAENC_COLOR_YCCK);
+        check_planes(decoder, batch.format, picture(0));
+        for (int i = 0; i < batch.format.planes; i++) check_step(i);
+        if (batch.codes) std::fill_n(batch.codes, batch.count, int{CUDAENC_OK});
+        if (batch.corrupt) std::fill_n(batch.corrupt, batch.count, 0);
+    }
+
+    // The code of the first picture that failed.
+    int decode() {
+        for (int number = 0; number < batch_.count; number++) {
+            if (decoder_.ring.full()) take_oldest();
+            attempt(number, [&] {
+                submit(decoder_, picture(number), [&](const CudaencPictureInfo &info) { check_info(info); });
+                in_flight_.push_back(number);
+            });
+        }
+        while (!in_flight_.empty()) take_oldest();
+        if (!line_.empty()) keep_last_error(line_.c_str());
+        return code_;
+    }
+
+  private:
+    void check_step(int plane) const {
+        const PlaneSize size = plane_size(batch_.format, plane);
+        if (batch_.count > 1 && static_cast<size_t>(std::abs(batch_.step[plane])) < size.row_bytes)
+            refuse(format_string("step %td of plane %d is not allowed: a row has %zu bytes", batch_.step[plane], plane,
+                                 size.row_bytes));
+    }
+    void check_info(const CudaencPictureInfo &info) const {
+        if (std::memcmp(&info.format, &batch_.format, sizeof info.format) != 0 ||
+            !std::ranges::equal(info.is_signed, batch_.is_signed))
+            refuse(format_string("%s is not allowed: the batch has %s", describe(info.format, info.is_signed).c_str(),
+                                 describe(batch_.format, batch_.is_signed).c_str()));
+    }
+
+    CudaencCodedPicture picture(int number) const {
+        CudaencCodedPicture coded{};
+        coded.struct_size = sizeof coded;
+        coded.data = batch_.data[number];
+        coded.size = batch_.size[number];
+        for (int i = 0; i < batch_.format.planes; i++) {
+            coded.planes[i] = batch_.planes[i] ? batch_.planes[i] + number * batch_.step[i] : nullptr;
+            coded.stride[i] = batch_.stride[i];
+        }
+        coded.cuda_stream = batch_.cuda_stream;
+        return coded;
+    }
+
+    void take_oldest() {
+        const int number = in_flight_.front();
+        in_flight_.pop_front();
+        CudaencDecodedPicture decoded{};
+        attempt(number, [&] { take(decoder_, Receive::now, decoded, format_string("picture %d: ", number).c_str()); });
+        if (batch_.corrupt) batch_.corrupt[number] = decoded.corrupt;
+    }
+
+    template <class F>
+    void attempt(int number, const F &body) {
+        std::string line;
+        const int code = guarded(decoder_.log, {}, [&] {
+            try {
+                body();
+            } catch (const Error &e) {
+                line = format_string("picture %d: %s", number, e.what());
+                throw Error(e.code, line);
+            }
+        });
+        if (code == CUDAENC_OK) return;
+        if (batch_.codes) batch_.codes[number] = code;
+        if (code_ != CUDAENC_OK && failed_ < number) return;
+        code_ = code, failed_ = number, line_ = line;
+    }
+
+    CudaencDecoder &decoder_;
+    const CudaencCodedBatch &batch_;
+    std::deque<int> in_flight_;
+    int code_ = CUDAENC_OK, failed_ = 0;  // of the first picture that failed, and its number
+    std::string line_;                    // of the log
+};
 
 }  // namespace
 
@@ -160,12 +276,7 @@ size_t cudaenc_decoder_picture_size(const uint8_t *data, size_t size) {
 int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *coded) {
     return guarded(log_of(decoder), {{"decoder", decoder}, {"coded", coded}}, [&]() -> int {
         if (decoder->ring.full()) return CUDAENC_AGAIN;
-        const CudaencCodedPicture known = read_struct("the coded picture", *coded);
-        if (!known.data)
-            refuse(format_string("data NULL of the coded picture is not allowed, of size %zu", known.size));
-        const std::shared_ptr<PictureHeader> header = take_header(*decoder, {known.data, known.size});
-        check_planes(*decoder, header->info.format, known);
-        decoder->ring.submit({known, header}, known.opaque);
+        submit(*decoder, read_struct("the coded picture", *coded), [](const CudaencPictureInfo &) {});
         return CUDAENC_OK;
     });
 }
@@ -178,6 +289,13 @@ int cudaenc_decoder_poll(CudaencDecoder *decoder, CudaencDecodedPicture *picture
 }
 int cudaenc_decoder_wait(CudaencDecoder *decoder, CudaencDecodedPicture *picture) {
     return receive(decoder, picture, Receive::now);
+}
+
+int cudaenc_decoder_batch(CudaencDecoder *decoder, const CudaencCodedBatch *callers) {
+    return guarded(log_of(decoder), {{"decoder", decoder}, {"batch", callers}}, [&] {
+        const CudaencCodedBatch batch = read_struct("the batch", *callers);
+        return Batch(*decoder, batch).decode();
+    });
 }
 
 int cudaenc_decoder_flush(CudaencDecoder *decoder) {

@@ -35,6 +35,7 @@ static constexpr Option<CudaencDecoderConfig> decoder_rows[] = {
     {OPTION(channels),
      "Of JPEG 2000: one to four channels C,C,... that planes have, counted from 0: gray, gray and opacity, three "
      "colours, or these and opacity; not set: as the file says"},
+    {OPTION(rgb), "Of JPEG of 8 bits: Y, Cb and Cr become R, G and B, of which each has all samples", 0, 0, 1},
 };
 const OptionTable<CudaencDecoderConfig> kDecoderOptions = decoder_rows;
 

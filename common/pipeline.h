@@ -105,6 +105,7 @@ class Ring {
     const P &pipeline() const { return *pipeline_; }
     int slots() const { return static_cast<int>(opaque_.size()); }
     bool full() const { return in_flight_ == opaque_.size(); }
+    bool empty() const { return in_flight_ == 0; }
 
     // The ring must not be full. Throws as P::submit() does; then this input is not in flight.
     void submit(const typename P::Input &input, void *opaque) {

@@ -86,6 +86,25 @@ Upsampling make_usual(CudaencFormat &f) {
     return u;
 }
 
+// The same for R, G and B of Y, Cb and Cr. Gray and RGB stay.
+Upsampling make_rgb(CudaencFormat &f) {
+    Upsampling u{};
+    if (f.color_model == CUDAENC_COLOR_GRAY || f.color_model == CUDAENC_COLOR_RGB) return u;
+    if (f.color_model != CUDAENC_COLOR_YUV || !f.full_range || f.component[0].depth > 8)
+        throw Error(CUDAENC_ERR_UNSUPPORTED,
+                    "JPEG: rgb of CMYK and YCCK, of a limited range and of more than 8 bits is not supported");
+    u.rgb = true;
+    for (int c = 0; c < f.components; c++) {
+        CudaencComponent &k = f.component[c];
+        u.double_x[c] = static_cast<uint8_t>(k.log2_subsample_x),
+        u.double_y[c] = static_cast<uint8_t>(k.log2_subsample_y);
+        k.log2_subsample_x = k.log2_subsample_y = 0;
+    }
+    f.color_model = CUDAENC_COLOR_RGB;
+    f.color_matrix = 0;
+    return u;
+}
+
 }  // namespace
 
 CudaencFormat make_format(const CodedStream &s, const DecoderOptions &options) {
@@ -131,6 +150,7 @@ std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, cons
     info.width = stream.width, info.height = stream.height;
     info.format = make_format(stream, options);
     if (options.usual_format) header->upsampling = make_usual(info.format);
+    if (options.rgb) header->upsampling = make_rgb(info.format);
     if (header->upsampling.inks != Inks::none)
         header->loss = "CMYK and YCCK become RGB and YUV with alpha, black is multiplied in: inks are not kept";
     info.sample_aspect_num = m.density_num, info.sample_aspect_den = m.density_den;

@@ -17,6 +17,7 @@ struct DecoderOptions {
     int lowres;          // pictures are 1/2^lowres as large: 0 to 3
     int64_t max_pixels;  // of a picture, before that
     bool usual_format = false;
+    bool rgb = false;
 };
 
 // The planes of a picture as they are coded, one a component, and the samples of each: in the highest bits of one or

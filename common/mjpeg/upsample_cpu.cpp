@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "upsample_cpu.h"
 
+#include <array>
+#include <vector>
+
 #include "../planes.h"
 
 namespace cudaenc::mjpeg {
@@ -20,9 +23,39 @@ void double_rows(uint8_t *plane, ptrdiff_t stride, int width, int height) {
                 static_cast<uint8_t>(doubled(y, height, [&](int i) { return int{plane[i * stride + x]}; }));
 }
 
+void convert_to_rgb(const Upsampling &u, const CudaencFormat &format, const CudaencCodedPicture &picture,
+                    ThreadPool &pool) {
+    constexpr size_t kComponents = 3;
+    const int width = format.width, height = format.height;
+    std::array<std::vector<uint8_t>, kComponents> coded;
+    for (size_t c = 0; c < kComponents; c++) {
+        const size_t columns = static_cast<size_t>(reduced_size(width, u.double_x[c]));
+        for (int y = 0; y < reduced_size(height, u.double_y[c]); y++) {
+            const uint8_t *const row = picture.planes[c] + y * picture.stride[c];
+            coded[c].insert(coded[c].end(), row, row + columns);
+        }
+    }
+    pool.for_each(static_cast<size_t>(height), [&](size_t row) {
+        const int y = static_cast<int>(row);
+        const auto sample = [&](size_t c, int x) {
+            const int columns = reduced_size(width, u.double_x[c]);
+            return centred(x, y, width, height, u.double_x[c], u.double_y[c], [&](int column, int coded_row) {
+                return int{coded[c][static_cast<size_t>(coded_row) * static_cast<size_t>(columns) +
+                                    static_cast<size_t>(column)]};
+            });
+        };
+        for (int x = 0; x < width; x++) {
+            const int luma = sample(0, x), cb = sample(1, x), cr = sample(2, x);
+            for (int c = 0; c < static_cast<int>(kComponents); c++)
+                picture.planes[c][y * picture.stride[c] + x] = static_cast<uint8_t>(rgb_of(c, luma, cb, cr));
+        }
+    });
+}
+
 }  // namespace
 
 void upsample(const Upsampling &u, const CudaencFormat &format, const CudaencCodedPicture &picture, ThreadPool &pool) {
+    if (u.rgb) return convert_to_rgb(u, format, picture, pool);
     const auto halved = [](size_t size, int times) { return reduced_size(static_cast<int>(size), times); };
     for (int c = 0; c < format.planes; c++) {
         const PlaneSize size = plane_size(format, c);

@@ -72,9 +72,10 @@ struct Slot : DecoderSlot {
     DeviceArray<DcDifferences> dc_before, differences, differences_before;  // the same
     DeviceArray<uint32_t> listed_levels;
     DeviceArray<BlockLevels> blocks;
-    DeviceArray<uint8_t> pixels;  // of planes that are upsampled, or for host memory
-    DeviceArray<uint8_t> usual;   // of planes for host memory, upsampled
-    std::array<OutputPlane, kMaxStreamComponents> planes;
+    DeviceArray<uint8_t> pixels;                              // of planes that are upsampled, or for host memory
+    DeviceArray<uint8_t> usual;                               // of planes for host memory, upsampled
+    std::array<OutputPlane, kMaxStreamComponents> planes;     // as they are coded
+    std::array<OutputPlane, kMaxStreamComponents> upsampled;  // of these
 
     // The host's part: levels, or:
     bool samples = false;                // is_for_cpu()
@@ -103,7 +104,7 @@ class MjpegDeviceDecoder : public DeviceDecoder<Slot> {
         if (s.samples)
             place_host_planes(s);
         else
-            place_planes(s, s.pixels, device_frames_ && !upsampling_of(s).any(),
+            place_planes(s, s.planes, s.pixels, device_frames_ && !upsampling_of(s).any(),
                          [&](size_t c) { return coded_size(s, c); });
         s.scans.clear();
         s.fallback = s.coded.lossless          ? "lossless coding"
@@ -133,6 +134,7 @@ class MjpegDeviceDecoder : public DeviceDecoder<Slot> {
         upload_scans(s);
         if (!joins) {
             for (size_t i = 0; i < s.scans.size(); i++) launch(s, std::array{plan_work(s, i)}, i == 0);
+            if (upsampling_of(s).any()) upsample_planes(s, s.queued_on);
             return;
         }
         s.work = plan_work(s, 0);
@@ -169,6 +171,8 @@ class MjpegDeviceDecoder : public DeviceDecoder<Slot> {
                 works.push_back(all[i]->work);
             }
             launch(last, works, false);
+            for (Slot *s : all)
+                if (upsampling_of(*s).any()) upsample_planes(*s, s->queued_on);
             device_->record(last.worked, last.queued_on);
             for (Slot *s : all) s->awaited = last.worked;
         } catch (...) {
@@ -194,15 +198,15 @@ class MjpegDeviceDecoder : public DeviceDecoder<Slot> {
                 transform_levels(s);
         }
         const bool upsampled = !s.samples && upsampling_of(s).any();
-        if (upsampled) upsample_planes(s);
+        if (upsampled && s.fallback) upsample_planes(s, s.stream);
         if (!device_frames_ && !s.samples)
             for (size_t c = 0; c < s.coded.components.size(); c++) {
-                const OutputPlane &plane = s.planes[c];
+                const OutputPlane &plane = upsampled ? s.upsampled[c] : s.planes[c];
                 device_->download_2d(s.stream, s.picture.planes[c], s.picture.stride[c], plane.samples,
                                      static_cast<size_t>(plane.stride), static_cast<size_t>(plane.width),
                                      static_cast<size_t>(plane.height));
             }
-        s.copying |= upsampled || (!device_frames_ && !s.samples);
+        s.copying |= (upsampled && s.fallback) || (!device_frames_ && !s.samples);
         decoded = {.damage = std::move(s.damage), .fallback = s.fallback};
     }
 
@@ -250,13 +254,14 @@ class MjpegDeviceDecoder : public DeviceDecoder<Slot> {
         device_->synchronize(s.stream);  // the samples are the host's
     }
 
-    // s.planes: the caller's where they are `in_place`, else in `memory`.
+    // planes: the caller's where they are `in_place`, else in `memory`.
     template <class Size>
-    void place_planes(Slot &s, DeviceArray<uint8_t> &memory, bool in_place, const Size &size_of) {
+    void place_planes(const Slot &s, std::array<OutputPlane, kMaxStreamComponents> &planes,
+                      DeviceArray<uint8_t> &memory, bool in_place, const Size &size_of) {
         size_t bytes = 0;
         for (size_t c = 0; c < s.coded.components.size(); c++) {
             const PlaneSize size = size_of(c);
-            OutputPlane &plane = s.planes[c];
+            OutputPlane &plane = planes[c];
             plane = {.samples = s.picture.planes[c],
                      .stride = s.picture.stride[c],
                      .width = static_cast<int32_t>(size.row_bytes),
@@ -269,32 +274,30 @@ class MjpegDeviceDecoder : public DeviceDecoder<Slot> {
         grow(memory, bytes);
         uint8_t *at = memory.data();
         for (size_t c = 0; c < s.coded.components.size(); c++) {
-            s.planes[c].samples = at;
-            at += s.planes[c].stride * s.planes[c].height;
+            planes[c].samples = at;
+            at += planes[c].stride * planes[c].height;
         }
     }
 
-    // From planes as they are coded, to others, which s.planes are then.
-    void upsample_planes(Slot &s) {
+    // From planes as they are coded, to others.
+    void upsample_planes(Slot &s, Device::Stream stream) {
         const Upsampling &upsampling = upsampling_of(s);
-        const std::array<OutputPlane, kMaxStreamComponents> from = s.planes;
-        place_planes(s, s.usual, device_frames_, [&](size_t c) { return usual_size(s, c); });
-        UpsampleParams params{.plane = {}, .row_blocks = 0, .inks = upsampling.inks};
+        place_planes(s, s.upsampled, s.usual, device_frames_, [&](size_t c) { return usual_size(s, c); });
+        UpsampleParams params{.plane = {}, .row_blocks = 0, .inks = upsampling.inks, .rgb = upsampling.rgb};
         unsigned rows = 0;
         for (size_t c = 0; c < s.coded.components.size(); c++) {
-            params.plane[c] = {.from = from[c].samples,
-                               .from_stride = from[c].stride,
-                               .to = s.planes[c],
+            params.plane[c] = {.from = s.planes[c].samples,
+                               .from_stride = s.planes[c].stride,
+                               .to = s.upsampled[c],
                                .double_x = upsampling.double_x[c],
                                .double_y = upsampling.double_y[c]};
-            rows = std::max(rows, static_cast<unsigned>(s.planes[c].height));
-            params.row_blocks =
-                std::max(params.row_blocks,
-                         static_cast<int32_t>(blocks_for(static_cast<uint64_t>(s.planes[c].width), kUpsampleThreads)));
+            rows = std::max(rows, static_cast<unsigned>(s.upsampled[c].height));
+            params.row_blocks = std::max(
+                params.row_blocks,
+                static_cast<int32_t>(blocks_for(static_cast<uint64_t>(s.upsampled[c].width), kUpsampleThreads)));
         }
         device_->launch(
-            s.stream,
-            {rows * static_cast<unsigned>(params.row_blocks), static_cast<unsigned>(s.coded.components.size())},
+            stream, {rows * static_cast<unsigned>(params.row_blocks), static_cast<unsigned>(s.coded.components.size())},
             kUpsampleThreads, params);
     }
 

@@ -20,6 +20,7 @@ struct UpsampleParams {
     UpsampledPlane plane[kMaxStreamComponents];
     int32_t row_blocks;
     Inks inks;
+    bool rgb;  // of three components of one size
 };
 
 }  // namespace cudaenc::mjpeg

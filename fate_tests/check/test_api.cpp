@@ -294,6 +294,118 @@ START_TEST(null_is_refused_by_encoders) {
 }
 END_TEST
 
+// Pictures of a batch with gaps between rows and pictures; each that fails is named, and the others are there.
+START_TEST(batches_are_decoded) {
+    constexpr int kWidth = 70, kHeight = 50, kStride = 73, kStep = kStride * kHeight + 11, kCount = 9;
+    Random random(6);
+    Log log;
+    CudaencConfig encoder = make_config(gray(kWidth, kHeight), "cpu", &log);
+    encoder.codec = CUDAENC_CODEC_MJPEG;
+    encoder.format.full_range = 1;
+    std::vector<std::vector<uint8_t>> packets;
+    for (int n = 0; n < kCount; n++)
+        packets.push_back(encode(encoder, make_picture(random, encoder.format, Content::smooth).frame()));
+    const std::vector<std::vector<uint8_t>> whole = packets;
+    packets[4].resize(packets[4].size() * 2 / 3);  // corrupt
+    packets[2].assign(100, 7);                     // no picture
+    encoder.format = gray(kWidth + 1, kHeight);
+    encoder.format.full_range = 1;
+    packets[6] = encode(encoder, make_picture(random, encoder.format).frame());
+    std::vector<std::string> devices = {"cpu"};
+    devices.insert(devices.end(), device_specs.begin(), device_specs.end());
+    for (const std::string &spec : devices) {
+        CudaencDecoderConfig config;
+        cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+        config.device = spec.c_str();
+        config.async_depth = 3;
+        config.threads = 2;
+        config.log = Log::print;
+        config.log_opaque = &log;
+        CudaencDecoder *decoder;
+        EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+        CudaencPictureInfo info;
+        EXPECT_EQ(cudaenc_decoder_read_header(decoder, whole[0].data(), whole[0].size(), &info), CUDAENC_OK);
+        std::vector<uint8_t> memory(kStep * kCount, 0xA5);
+        const uint8_t *data[kCount];
+        size_t sizes[kCount];
+        int codes[kCount], corrupt[kCount];
+        CudaencCodedBatch batch;
+        batch = {.count = kCount,
+                 .data = data,
+                 .size = sizes,
+                 .format = info.format,
+                 .is_signed = {},
+                 .planes = {memory.data()},
+                 .stride = {kStride},
+                 .step = {kStep},
+                 .cuda_stream = nullptr,
+                 .codes = codes,
+                 .corrupt = corrupt};
+        const auto take = [&](const std::vector<std::vector<uint8_t>> &from) {
+            for (int n = 0; n < kCount; n++) data[n] = from[n].data(), sizes[n] = from[n].size();
+        };
+        const auto expect_picture = [&](int n) {
+            std::vector<uint8_t> plane(kWidth * kHeight);
+            CudaencCodedPicture coded;
+            coded = {.data = whole[n].data(),
+                     .size = whole[n].size(),
+                     .planes = {plane.data()},
+                     .stride = {kWidth},
+                     .cuda_stream = nullptr,
+                     .opaque = nullptr};
+            CudaencDecodedPicture decoded;
+            EXPECT_EQ(cudaenc_decoder_submit(decoder, &coded), CUDAENC_OK);
+            EXPECT_EQ(cudaenc_decoder_wait(decoder, &decoded), CUDAENC_OK);
+            for (int y = 0; y < kHeight; y++)
+                EXPECT(!std::memcmp(plane.data() + y * kWidth, memory.data() + n * kStep + y * kStride, kWidth),
+                       "%s: picture %d, row %d", spec.c_str(), n, y);
+            for (int y = 0; y < kHeight; y++) EXPECT_EQ(memory[n * kStep + y * kStride + kWidth], 0xA5);
+        };
+        take(whole);
+        EXPECT_EQ(cudaenc_decoder_batch(decoder, &batch), CUDAENC_OK);
+        for (int n = 0; n < kCount; n++) {
+            EXPECT(codes[n] == CUDAENC_OK && !corrupt[n]);
+            expect_picture(n);
+        }
+        log.lines.clear();
+        std::ranges::fill(memory, 0xA5);
+        take(packets);
+        EXPECT_EQ(cudaenc_decoder_batch(decoder, &batch), CUDAENC_ERR_INVALID);
+        EXPECT(std::string(cudaenc_last_error()).starts_with("picture 2: "));
+        const auto logged = [&](const char *part) {
+            return std::ranges::any_of(log.lines,
+                                       [&](const auto &line) { return line.find(part) != std::string::npos; });
+        };
+        EXPECT(logged("picture 6: 71x50, 1 component of gray, 8 bits") &&
+               logged("is not allowed: the batch has 70x50"));
+        EXPECT_EQ(log.lines.size(), size_t{2});  // a corrupt picture is a warning
+        for (int n = 0; n < kCount; n++) {
+            const bool failed = n == 2 || n == 6;
+            EXPECT(codes[n] == (failed ? CUDAENC_ERR_INVALID : CUDAENC_OK) && corrupt[n] == (n == 4), "%d", n);
+            if (!failed && n != 4) expect_picture(n);
+        }
+        batch.codes = batch.corrupt = nullptr;
+        EXPECT_EQ(cudaenc_decoder_batch(decoder, &batch), CUDAENC_ERR_INVALID);
+        log.lines.clear();
+        const auto refused_batch = [&](auto change, const char *line) {
+            CudaencCodedBatch other = batch;
+            change(other);
+            EXPECT(refused(cudaenc_decoder_batch(decoder, &other), log, line));
+        };
+        refused_batch([](CudaencCodedBatch &b) { b.count = -1; }, "count -1 is not allowed");
+        refused_batch([](CudaencCodedBatch &b) { b.data = nullptr; }, "data or size NULL");
+        refused_batch([](CudaencCodedBatch &b) { b.planes[0] = nullptr; }, "planes[0] is NULL");
+        refused_batch([](CudaencCodedBatch &b) { b.step[0] = 69; }, "step 69 of plane 0 is not allowed");
+        refused_batch([](CudaencCodedBatch &b) { b.stride[0] = 69; }, "stride 69 of plane 0");
+        refused_batch([](CudaencCodedBatch &b) { b.format.components = 5; }, "format of 5 components");
+        refused_batch([](CudaencCodedBatch &b) { b.struct_size = 8; }, "struct_size 8 of the batch");
+        batch.count = 0;
+        EXPECT_EQ(cudaenc_decoder_batch(decoder, &batch), CUDAENC_OK);
+        cudaenc_decoder_close(decoder);
+    }
+}
+END_TEST
+
 START_TEST(null_is_refused_by_decoders) {
     Log log;
     CudaencDecoderConfig config;
@@ -317,6 +429,8 @@ START_TEST(null_is_refused_by_decoders) {
     EXPECT(refused(cudaenc_decoder_poll(nullptr, &picture), "decoder NULL"));
     EXPECT(refused(cudaenc_decoder_wait(nullptr, &picture), "decoder NULL"));
     EXPECT(refused(cudaenc_decoder_flush(nullptr), "decoder NULL"));
+    const CudaencCodedBatch batch{};
+    EXPECT(refused(cudaenc_decoder_batch(nullptr, &batch), "decoder NULL"));
     EXPECT(refused(cudaenc_decoder_async_depth(nullptr), "decoder NULL"));
     EXPECT(refused(cudaenc_decoder_stage_times(nullptr, &time, 1), "decoder NULL"));
     EXPECT(!*cudaenc_decoder_device_name(nullptr) && told("decoder NULL"));
@@ -327,6 +441,7 @@ START_TEST(null_is_refused_by_decoders) {
     EXPECT(refused(cudaenc_decoder_read_header(decoder, nullptr, 2, &info), log, "data NULL is not allowed"));
     EXPECT(refused(cudaenc_decoder_read_header(decoder, data, 2, nullptr), log, "info NULL is not allowed"));
     EXPECT(refused(cudaenc_decoder_submit(decoder, nullptr), log, "coded NULL is not allowed"));
+    EXPECT(refused(cudaenc_decoder_batch(decoder, nullptr), log, "batch NULL is not allowed"));
     CudaencCodedPicture nothing{};
     nothing.size = 100;
     EXPECT(refused(cudaenc_decoder_submit(decoder, &nothing), log, "data NULL of the coded picture"));
@@ -792,5 +907,6 @@ int main(int argc, char **argv) {
     tcase_add_test(receiving, a_ring_is_received_from_when_asked);
     tcase_add_test(receiving, packets_are_polled_and_waited_for);
     tcase_add_test(receiving, pictures_are_polled_and_waited_for);
+    tcase_add_test(receiving, batches_are_decoded);
     return run_suite(suite);
 }

@@ -61,7 +61,7 @@ const Bytes progressive = {
 class DecoderOf {
   public:
     explicit DecoderOf(const std::string &device, int lowres = 0, int64_t max_pixels = 0, int async_depth = 1,
-                       int usual_format = 0) {
+                       int usual_format = 0, int rgb = 0) {
         CudaencDecoderConfig config;
         cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
         config.device = device.c_str();
@@ -69,6 +69,7 @@ class DecoderOf {
         config.threads = 2;
         config.lowres = lowres;
         config.usual_format = usual_format;
+        config.rgb = rgb;
         if (max_pixels) config.max_pixels = max_pixels;
         config.log = [](void *opaque, CudaencLogLevel level, const char *line) {
             if (level <= CUDAENC_LOG_WARNING) static_cast<std::vector<std::string> *>(opaque)->push_back(line);
@@ -374,6 +375,42 @@ START_TEST(usual_formats) {
         EXPECT(outcome.code == CUDAENC_OK || (bits > 8 && outcome.code == CUDAENC_ERR_UNSUPPORTED));
         EXPECT(outcome.same(decode(device, packet)), "round %d", round);
     }
+}
+END_TEST
+
+// R, G and B of Y, Cb and Cr, on the kernels' way and on the host's.
+START_TEST(rgb) {
+    const struct {
+        std::vector<int> factors;
+        int adobe, components;
+    } cases[] = {{{0x11}, -1, 1},
+                 {{0x11, 0x11, 0x11}, -1, 3},
+                 {{0x22, 0x11, 0x11}, -1, 3},
+                 {{0x21, 0x11, 0x11}, -1, 3},
+                 {{0x12, 0x11, 0x11}, -1, 3},
+                 {{0x41, 0x11, 0x11}, -1, 3},
+                 {{0x11, 0x22, 0x21}, -1, 3},
+                 {{0x11, 0x11, 0x11}, 0, 3}};  // RGB
+    Random random(18);
+    for (const std::string &spec : {std::string("cpu"), first_device()})
+        for (const int lowres : {0, 2}) {
+            DecoderOf cpu("cpu", lowres, 0, 1, 0, 1), device(spec, lowres, 0, 1, 0, 1);
+            for (const auto &k : cases) {
+                const Bytes packet =
+                    scan_a_component(random, random.between(1, 90), random.between(1, 60), k.factors, k.adobe);
+                const Outcome outcome = decode(device, packet);
+                const size_t number = static_cast<size_t>(&k - cases);
+                EXPECT(outcome.code == CUDAENC_OK && !outcome.corrupt, "case %zu", number);
+                EXPECT_EQ(outcome.format.components, k.components);
+                EXPECT_EQ(outcome.format.color_model, k.components == 1 ? CUDAENC_COLOR_GRAY : CUDAENC_COLOR_RGB);
+                for (const Plane &plane : outcome.planes)
+                    EXPECT(plane.width == outcome.format.width && plane.height == outcome.format.height);
+                EXPECT(outcome.same(decode(cpu, packet)), "%s, lowres %d, case %zu", spec.c_str(), lowres, number);
+            }
+            EXPECT(fallback_of(device).empty(), "%s", fallback_of(device).c_str());
+            const Bytes cmyk = scan_a_component(random, 20, 20, {0x11, 0x11, 0x11, 0x11}, 0);
+            EXPECT_EQ(decode(device, cmyk).code, CUDAENC_ERR_UNSUPPORTED);
+        }
 }
 END_TEST
 
@@ -1064,6 +1101,7 @@ int main(int argc, char **argv) {
                                                             {"tables that stay", tables_that_stay},
                                                             {"several pictures", several_pictures},
                                                             {"usual formats", usual_formats},
+                                                            {"rgb", rgb},
                                                             {"overwritten packets", overwritten_packets},
                                                             {"runs of symbols", runs_of_symbols},
                                                             {"refusals", refusals},

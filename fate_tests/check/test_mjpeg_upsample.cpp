@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Planes of JPEG to those of a usual format: up-sampling and inks on the CPU against their formulas, and the kernel
 // against the CPU, of odd sizes.
+#include <algorithm>
+#include <cmath>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "../../common/mjpeg/upsample_cpu.h"
@@ -37,13 +40,14 @@ struct Case {
 
 Case::Case(Random &random, int round, bool large) {
     upsampling.inks = static_cast<Inks>(round % 3);
-    const int components = upsampling.inks == Inks::none ? random.of({1, 3, 4}) : 4;
+    upsampling.rgb = upsampling.inks == Inks::none && round % 2;
+    const int components = upsampling.rgb ? 3 : upsampling.inks == Inks::none ? random.of({1, 3, 4}) : 4;
     format = make_format(large ? 3840 : random.between(1, 70), large ? 2160 : random.between(1, 70), components, 8,
                          false, CUDAENC_COLOR_YUV);
     what = format_string("round %d, %dx%d", round, format.width, format.height);
     for (size_t c = 0; c < static_cast<size_t>(components); c++) {
         CudaencComponent &k = format.component[c];
-        const bool chroma = upsampling.inks == Inks::none && (c == 1 || c == 2);
+        const bool chroma = upsampling.inks == Inks::none && !upsampling.rgb && (c == 1 || c == 2);
         k.log2_subsample_x = chroma ? round / 3 % 2 : 0, k.log2_subsample_y = chroma ? round / 6 % 2 : 0;
         upsampling.double_x[c] = static_cast<uint8_t>(large ? c % 2 : random.below(3));
         upsampling.double_y[c] = static_cast<uint8_t>(large ? c % 2 : random.below(3));
@@ -114,6 +118,7 @@ START_TEST(formulas) {
     Random random(1);
     for (int round = 0; round < 60; round++) {
         const Case k(random, round, false);
+        if (k.upsampling.rgb) continue;
         const auto planes = on_cpu(k);
         std::vector<std::vector<std::vector<int>>> expected;
         for (size_t c = 0; c < planes.size(); c++)
@@ -136,6 +141,48 @@ START_TEST(formulas) {
 }
 END_TEST
 
+// A sample amid those that it stands for, by distances to the nearest two; doubled twice, the nearest.
+double centred_by_formula(const Plane &plane, int double_x, int double_y, int x, int y) {
+    const auto places = [](int i, int times, int count) {
+        const double at = times == 1 ? (i + 0.5) / 2 - 0.5 : i >> times;
+        const int before = static_cast<int>(std::floor(at));
+        return std::tuple(std::clamp(before, 0, count - 1), std::clamp(before + 1, 0, count - 1), at - before);
+    };
+    const auto [left, right, from_left] = places(x, double_x, plane.coded_width);
+    const auto [top, bottom, from_top] = places(y, double_y, plane.coded_height);
+    const auto at = [&](int column, int row) {
+        return plane.samples[static_cast<size_t>(row * plane.stride + column)];
+    };
+    return (1 - from_top) * ((1 - from_left) * at(left, top) + from_left * at(right, top)) +
+           from_top * ((1 - from_left) * at(left, bottom) + from_left * at(right, bottom));
+}
+
+// R, G and B, within what rounding Y, Cb and Cr changes.
+START_TEST(rgb) {
+    Random random(3);
+    for (int round = 3; round < 150; round += 6) {
+        const Case k(random, round, false);
+        const auto planes = on_cpu(k);
+        EXPECT(k.upsampling.rgb && planes.size() == 3);
+        for (int y = 0; y < k.format.height; y++)
+            for (int x = 0; x < k.format.width; x++) {
+                double coded[3];
+                for (size_t c = 0; c < 3; c++)
+                    coded[c] =
+                        centred_by_formula(k.planes[c], k.upsampling.double_x[c], k.upsampling.double_y[c], x, y);
+                const double cb = coded[1] - 128, cr = coded[2] - 128;
+                const double expected[] = {coded[0] + 1.402 * cr, coded[0] - 0.344136 * cb - 0.714136 * cr,
+                                           coded[0] + 1.772 * cb};
+                for (size_t c = 0; c < 3; c++) {
+                    const int sample = planes[c][static_cast<size_t>(y * k.planes[c].stride + x)];
+                    EXPECT(std::fabs(sample - std::clamp(expected[c], 0.0, 255.0)) < 1.9,
+                           "%s: component %zu, (%d, %d): %d, not %.2f", k.what.c_str(), c, x, y, sample, expected[c]);
+                }
+            }
+    }
+}
+END_TEST
+
 START_TEST(kernel) {
     const auto device = open_test_device(_i);
     Random random(2);
@@ -143,7 +190,7 @@ START_TEST(kernel) {
     for (int round = 0; round < (large ? 3 : 24); round++) {
         const Case k(random, round, large);
         std::vector<Guarded<uint8_t>> from, to;
-        UpsampleParams params{.plane = {}, .row_blocks = 0, .inks = k.upsampling.inks};
+        UpsampleParams params{.plane = {}, .row_blocks = 0, .inks = k.upsampling.inks, .rgb = k.upsampling.rgb};
         int rows = 0;
         double samples = 0;
         for (size_t c = 0; c < k.planes.size(); c++) {
@@ -191,6 +238,7 @@ int main(int argc, char **argv) {
     take_arguments(argc, argv);
     Suite *suite = suite_create("mjpeg_upsample");
     tcase_add_test(add_case(suite, "formulas"), formulas);
+    tcase_add_test(add_case(suite, "rgb"), rgb);
     tcase_add_loop_test(add_case(suite, "kernel"), kernel, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }

@@ -29,7 +29,7 @@ ENUMS = {'CudaencJ2kOptions': {'profile': 'CudaencJ2kProfile', 'format': 'Cudaen
                                 'avc_intra_flavor': 'CudaencAvcIntraFlavor', 'encrypt_parts': 'CudaencH264EncryptedParts'}}
 # Members that FFmpeg's own options set (-b:v, -threads), or nobody.
 LIBRARY_ONLY = {'CudaencConfig': {'threads', 'stage_times'},
-                'CudaencDecoderConfig': {'threads', 'stage_times', 'lowres', 'max_pixels', 'usual_format'},
+                'CudaencDecoderConfig': {'threads', 'stage_times', 'lowres', 'max_pixels', 'usual_format', 'rgb'},
                 'mjpeg_cuda decoder': {'layers', 'region', 'channels'}, 'CudaencJ2kOptions': {'bit_rate'},
                 'CudaencMjpegOptions': {'frame_bytes', 'quality_min', 'quality_max'},
                 'CudaencH264Options': {'slices', 'rate_control', 'qp', 'aq', 'bit_rate', 'max_rate', 'buffer_size', 'hrd', 'qp_min',
