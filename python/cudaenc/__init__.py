@@ -40,7 +40,7 @@ from ._planes import Header
 from ._types import ContentLight, MasteringDisplay
 
 __all__ = ["ContentLight", "CudaencError", "Decoder", "DevicePacket", "Encoder", "Header", "InvalidError", "MasteringDisplay", "Packet",
-           "Picture", "decode", "decode_batch", "encode", "encode_batch", "header", "recode", "version"]
+           "Picture", "decode", "decode_batch", "decode_into", "encode", "encode_batch", "header", "recode", "version"]
 __version__ = version()
 
 if TYPE_CHECKING:
@@ -587,6 +587,7 @@ class Decoder(_Session):
     2000 up to the levels of the stream.   max_pixels: larger pictures are refused; None: as the codec allows.
     Of JPEG 2000: region=(x, y, width, height): the part that is decoded, in samples before reduce.   layers: quality layers
     that are decoded, 0: all.
+    rgb: of JPEG, Y, Cb and Cr become R, G and B, all planes as large as the picture.
     device_planes: pictures go to CUDA memory, which each call gives as `out`.
     A packet of two fields is one picture, whose lines they share: two JPEG pictures of one size that say by AVI1 which field
     they are, or two codestreams of JPEG 2000 of one size. Picture.fields tells of it. Not with region, nor lowres of JPEG.
@@ -598,7 +599,7 @@ class Decoder(_Session):
 
     def __init__(self, codec: str = "mjpeg", *, device: str = "auto", in_flight: int = 0, threads: int = 0, lowres: int = 0,
                  reduce: Optional[int] = None, region: Optional[Sequence[int]] = None, layers: int = 0,
-                 device_planes: bool = False, max_pixels: Optional[int] = None, fields: Optional[str] = None) -> None:
+                 device_planes: bool = False, max_pixels: Optional[int] = None, fields: Optional[str] = None, rgb: bool = False) -> None:
         super().__init__()
         if codec not in ("j2k", "mjpeg"):
             raise InvalidError(f"codec {codec!r} is not allowed: it is j2k or mjpeg")
@@ -612,7 +613,7 @@ class Decoder(_Session):
         config.device = name
         for member, called, value in (("async_depth", "in_flight", in_flight), ("threads", "threads", threads),
                                       ("lowres", "lowres" if reduce is None else "reduce", lowres if reduce is None else reduce),
-                                      ("layers", "layers", layers), ("device_frames", "device_planes", device_planes)):
+                                      ("layers", "layers", layers), ("rgb", "rgb", rgb), ("device_frames", "device_planes", device_planes)):
             _native.set_member(config, member, called, value)
         if max_pixels is not None:
             _native.set_member(config, "max_pixels", "max_pixels", max_pixels)
@@ -763,6 +764,54 @@ class Decoder(_Session):
             return self._series(packets, self._start)
         return self._series(_paired(packets, out), lambda pair, token: self._start(pair[0], token, pair[1]))
 
+    def decode_into(self, packets: Sequence[_Data], out: Any) -> numpy.ndarray:
+        """The pictures of packets, all of one size and format, by one call of the library, without Python's lock. out: what they
+        fill: an array or tensor of (n, components, height, width) or of (n, height, width), or a sequence of the latter, a component
+        each, whose sizes may differ. Returns which of them are corrupt, n of bool. Raises what became of the first one that fails,
+        with its number; then the others are there."""
+        data = [self._bytes_of(one) for one in packets]
+        planes, steps = _planes.describe_batch(out, len(data))
+        if not data:
+            return numpy.zeros(0, bool)
+        with self._lock:
+            self._check_open()
+            if self._in_flight:
+                raise InvalidError("decode_into() is not allowed while pictures are in flight: receive them first")
+            batch, header, kept = self._batch_of(data, planes, steps)
+            codes, corrupt = numpy.zeros((2, len(data)), numpy.int32)
+            batch.codes, batch.corrupt = (ffi.cast("int *", array.ctypes.data) for array in (codes, corrupt))
+            outcome = self._log.outcome(lib.cudaenc_decoder_batch(self._handle, batch))
+            if outcome.code != lib.CUDAENC_OK:
+                outcome = outcome.of_batch(int(numpy.count_nonzero(codes)))
+        del kept
+        outcome.check()
+        _planes.extend_signs(planes.parts, header)
+        return corrupt != 0
+
+    def _batch_of(self, data: list[bytes], out: _planes.Out, steps: list[int]) -> tuple[Any, Header, Any]:
+        """A CudaencCodedBatch, the header of its pictures, and what must live as long."""
+        for number, packet in enumerate(data):
+            if _fields.split(packet, self._codec) is not None:
+                raise InvalidError(f"picture {number}: two fields are not allowed in decode_into(): decode_batch() weaves them")
+        buffers = [ffi.from_buffer("uint8_t[]", packet) for packet in data]
+        info = ffi.new("CudaencPictureInfo *", {"struct_size": ffi.sizeof("CudaencPictureInfo")})
+        outcome = self._log.outcome(lib.cudaenc_decoder_read_header(self._handle, buffers[0], len(data[0]), info))
+        if outcome.code != lib.CUDAENC_OK:
+            error = outcome.error()
+            raise type(error)(f"picture 0: {error}")
+        header = _planes.header_of(info)
+        _planes.check(out, header, self._device_planes)
+        batch = ffi.new("CudaencCodedBatch *", {"struct_size": ffi.sizeof("CudaencCodedBatch"), "count": len(data)})
+        kept = buffers, ffi.new("uint8_t *[]", buffers), ffi.new("size_t[]", list(map(len, data)))
+        batch.data, batch.size = kept[1:]
+        batch.format, batch.is_signed = info.format, info.is_signed
+        for i, (plane, shape, step) in enumerate(zip(out.planes, header.shapes, steps)):
+            batch.planes[i] = ffi.cast("uint8_t *", plane.address)
+            batch.stride[i] = plane.strides[0] if shape[0] > 1 else shape[1] * plane.itemsize
+            batch.step[i] = step
+        batch.cuda_stream = ffi.cast("void *", out.planes[0].stream)
+        return batch, header, kept
+
     def __enter__(self) -> "Decoder":
         return self
 
@@ -832,3 +881,15 @@ def decode_batch(packets: Iterable[_Data], in_flight: int = 8, codec: Optional[s
     first_out = None if outs is None else next(outs, None)
     with Decoder(in_flight=in_flight, **_options_of(codec, first, first_out, options)) as decoder:
         yield from decoder.decode(_chain(first, rest), None if outs is None else _chain(first_out, outs))
+
+
+def decode_into(packets: Sequence[_Data], out: Any, codec: Optional[str] = None, *, in_flight: int = 32, **options: Any) -> numpy.ndarray:
+    """Decodes packets to a batch, such as a tensor of (n, components, height, width) on a GPU: see Decoder.decode_into(), and Decoder
+    for other arguments and errors. codec None: as the first one tells."""
+    if not len(packets):
+        return numpy.zeros(0, bool)
+    plane = _planes.describe_batch(out, len(packets))[0].planes[0]
+    options = {"codec": _codec_of(packets[0]) if codec is None else codec, "device_planes": plane.on_device, **options}
+    options["device"] = plane.device_name(options.get("device", "auto"))
+    with Decoder(in_flight=in_flight, **options) as decoder:
+        return decoder.decode_into(packets, out)

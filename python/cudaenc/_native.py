@@ -54,6 +54,12 @@ class Outcome:
                 lib.CUDAENC_ERR_UNSUPPORTED: NotImplementedError}.get(self.code, CudaencError)
         return kind("; ".join(errors) or ffi.string(lib.cudaenc_error_string(self.code)).decode())
 
+    def of_batch(self, failed: int) -> "Outcome":
+        """The same, with the line of the first picture of a batch alone that failed, of so many."""
+        line = ffi.string(lib.cudaenc_last_error()).decode(errors="replace")
+        others = [(level, text) for level, text in self._lines if level != lib.CUDAENC_LOG_ERROR]
+        return Outcome(self.code, [*others, (lib.CUDAENC_LOG_ERROR, line + (f", and {failed - 1} more fail" if failed > 1 else ""))])
+
     def tell(self) -> None:
         """Logs the lines that are no errors. Handlers may do as they like, so that nothing is locked by the caller."""
         for level, text in self._lines:

@@ -95,6 +95,29 @@ def describe(out: Any) -> Out:
     return Out(planes, are_signed, parts)
 
 
+def describe_batch(out: Any, count: int) -> tuple[Out, list[int]]:
+    """The planes of the first picture, with parts of all; and the bytes from a picture to the next one. out: an array or tensor of
+    (n, height, width) or (n, components, height, width), or a sequence of the former."""
+    planes: list[Plane] = []
+    are_signed: list[bool] = []
+    parts: list[Any] = []
+    steps: list[int] = []
+    for array in out if isinstance(out, (list, tuple)) else [out]:
+        memory, is_signed = _memory_of(array)
+        if len(memory.shape) not in (3, 4):
+            raise InvalidError(f"out of {len(memory.shape)} dimensions is not allowed: that of a batch has 3 or 4")
+        if memory.shape[0] != count:
+            raise InvalidError(f"out of {memory.shape[0]} pictures is not allowed: there are {count} packets")
+        several = len(memory.shape) == 4
+        for c in range(memory.shape[1] if several else 1):
+            planes.append(memory._replace(address=memory.address + c * memory.strides[1] * several, shape=memory.shape[-2:],
+                                          strides=memory.strides[-2:]))
+            parts.append(array[:, c] if several and hasattr(array, "__getitem__") else array)
+            are_signed.append(is_signed)
+            steps.append(memory.strides[0])
+    return Out(planes, are_signed, parts), steps
+
+
 def check(out: Out, header: Header, on_device: bool) -> None:
     """That a picture fits exactly."""
     if len(out.planes) != len(header.shapes):

@@ -413,6 +413,60 @@ class Decode(unittest.TestCase):
         cudaenc.decode(jpeg, out=gray)
         self.assertTrue(numpy.array_equal(gray, cudaenc.decode(jpeg).planes[0]))
 
+    def test_batch_in_one_call(self):
+        pictures = [picture(20, 30, 3) for _ in range(9)]
+        packets = [cudaenc.encode(one) for one in pictures]
+        room = numpy.full((9, 4, 22, 40), 9, numpy.uint8)  # with gaps between rows and pictures
+        batch = room[:, :3, 1:21, 5:35]
+        for in_flight in 1, 4:
+            corrupt = cudaenc.decode_into(packets, batch, in_flight=in_flight)
+            self.assertEqual((corrupt.dtype, corrupt.tolist()), (bool, [False] * 9))
+            self.assertTrue(numpy.array_equal(batch.transpose(0, 2, 3, 1), pictures))
+            batch[:] = 9
+            self.assertTrue((room == 9).all())
+        self.assertEqual(len(cudaenc.decode_into([], batch[:0])), 0)
+        signed = (picture(7, 20, 30, bits=12).astype(int) - 2048).astype("int16")
+        out = numpy.empty_like(signed)
+        cudaenc.decode_into([cudaenc.encode(one, depth=12) for one in signed], out)
+        self.assertTrue(numpy.array_equal(out, signed))
+        broken = [*packets[:3], b"none", packets[4], cudaenc.encode(picture(20, 31, 3)), packets[6][:len(packets[6]) * 2 // 3], *packets[7:]]
+        with cudaenc.Decoder("j2k", in_flight=2) as decoder:
+            with self.assertRaisesRegex(ValueError, "^picture 3: .*, and 1 more fail$"):
+                decoder.decode_into(broken, batch)
+            for n in 0, 1, 2, 4, 7, 8:
+                self.assertTrue(numpy.array_equal(batch[n].transpose(1, 2, 0), pictures[n]), n)
+            broken[3] = packets[3]
+            with self.assertRaisesRegex(ValueError, "^picture 5: 31x20, 3 components of RGB, .* is not allowed: the batch has 30x20"):
+                decoder.decode_into(broken, batch)
+            broken[5] = packets[5]
+            self.assertEqual(decoder.decode_into(broken, batch).tolist(), [n == 6 for n in range(9)])
+            for wrong, out, words in ((broken[2:], batch, "out of 9 pictures is not allowed: there are 7 packets"),
+                                      (broken, batch[:, :2], "out of 2 planes"), (broken, batch[0], "out of 3 pictures"),
+                                      (broken, batch[:, :, 1:], r"\(19, 30\) of uint8"), ([b"none"], batch[:1], "^picture 0: ")):
+                with self.assertRaisesRegex(ValueError, words):
+                    decoder.decode_into(wrong, out)
+            decoder.submit(packets[0])
+            with self.assertRaisesRegex(ValueError, "while pictures are in flight"):
+                decoder.decode_into(packets, batch)
+
+    def test_rgb(self):
+        image = Image.fromarray(numpy.repeat(numpy.repeat(picture(9, 13, 3), 8, 0), 7, 1)[:67, :90])
+        for mode, options in ("RGB", {"subsampling": 0}), ("RGB", {"subsampling": 1}), ("RGB", {"subsampling": 2}), ("RGB", {"progressive": True}), ("L", {}):
+            file = io.BytesIO()
+            image.convert(mode).save(file, "JPEG", quality=80, **options)
+            expected = numpy.atleast_3d(Image.open(file)).transpose(2, 0, 1)  # libjpeg's
+            out = numpy.empty((3, *expected.shape), numpy.uint8)
+            cudaenc.decode_into([file.getvalue()] * 3, out, rgb=True)
+            decoded = cudaenc.decode(file.getvalue(), rgb=True)
+            for one in (*out, decoded.planes):
+                self.assertTrue(numpy.array_equal(one, expected), (mode, options))
+            self.assertEqual(decoded.color_model, "rgb" if mode == "RGB" else "gray")
+        for mode, error in ("CMYK", NotImplementedError), ("RGB", ValueError):
+            file = io.BytesIO()
+            image.convert(mode).save(file, "JPEG" if mode == "CMYK" else "JPEG2000")
+            with self.assertRaisesRegex(error, "rgb"):
+                cudaenc.decode(file.getvalue(), rgb=True)
+
     def test_recode(self):
         array = picture(45, 67, 3)
         jp2 = cudaenc.encode(array, icc_profile=None)
@@ -831,6 +885,9 @@ class Protocols(unittest.TestCase):
             batch = numpy.zeros((5, 3, 45, 67), numpy.uint8)
             pictures = list(cudaenc.decode_batch([data] * 5, out=[InCuda(one) for one in batch], device="emu"))
             self.assertEqual(len(pictures), 5)
+            self.assertTrue(all(numpy.array_equal(one, expected) for one in batch), codec)
+            batch[:] = 0
+            cudaenc.decode_into([data] * 5, InCuda(batch), device="emu")
             self.assertTrue(all(numpy.array_equal(one, expected) for one in batch), codec)
             with cudaenc.Decoder(codec, device="emu", device_planes=True) as decoder:
                 for wrong in None, out:
