@@ -117,9 +117,33 @@ def _even(array: Any) -> Any:
     return _joined([array, array[:, :, -1:]], 2) if array.shape[2] % 2 else array
 
 
+def _weighted(planes: Sequence[Any], weights: Sequence[int], constant: int, bits: int) -> Any:
+    """(The sum of weights times planes, and a constant) >> bits, in int32 and with few passes over memory."""
+    if hasattr(planes[0], "permute"):
+        total = planes[0].int().mul_(weights[0])
+        for plane, weight in zip(planes[1:], weights[1:]):
+            total.add_(plane, alpha=weight)
+        return total.add_(constant).bitwise_right_shift_(bits)
+    total = planes[0].astype("int32")
+    total *= weights[0]
+    for plane, weight in zip(planes[1:], weights[1:]):
+        total += plane.astype("int32") * weight
+    total += constant
+    total >>= bits
+    return total
+
+
+def _quarter(plane: Any) -> Any:
+    """The sums of 2x2 samples of uint8, in int16."""
+    total = plane[..., ::2, ::2]
+    total = total.short() if hasattr(total, "permute") else total.astype("int16")
+    for y, x in (0, 1), (1, 0), (1, 1):
+        total += plane[..., y::2, x::2]
+    return total
+
+
 def _converted(samples: Any, kr: float, kb: float, full_range: bool) -> list[Any]:
     """Planes of uint8, (n, height, width), of (n, height, width, 1 or 3 or 4); within one of the exact ones."""
-    wide = samples.int() if hasattr(samples, "permute") else samples.astype("int32")
     span, black = (255, 0) if full_range else (219, 16)
 
     def narrow(plane: Any) -> Any:
@@ -129,22 +153,18 @@ def _converted(samples: Any, kr: float, kb: float, full_range: bool) -> list[Any
     def scaled(weight: float, most: float) -> int:
         return round(weight * most / 255 * 65536)
 
-    def quarter(plane: Any) -> Any:
-        return plane[..., ::2, ::2] + plane[..., ::2, 1::2] + plane[..., 1::2, ::2] + plane[..., 1::2, 1::2]
-
     if samples.shape[-1] == 1:
-        luma = (scaled(1, span) * wide[..., 0] + (black << 16) + 32768) >> 16
+        luma = _weighted([samples[..., 0]], [scaled(1, span)], (black << 16) + 32768, 16)
         gray = narrow(luma[..., ::2, ::2] * 0 + 128)
         return [narrow(luma), gray, gray]
-    red, green, blue = wide[..., 0], wide[..., 1], wide[..., 2]
-    luma = (scaled(kr, span) * red + scaled(1 - kr - kb, span) * green + scaled(kb, span) * blue + (black << 16) + 32768) >> 16
-    red, green, blue = quarter(red), quarter(green), quarter(blue)
-    planes = [narrow(luma)]
+    colours = [samples[..., c] for c in range(3)]
+    weights = [scaled(weight, span) for weight in (kr, 1 - kr - kb, kb)]
+    planes = [narrow(_weighted(colours, weights, (black << 16) + 32768, 16))]
+    red, green, blue = map(_quarter, colours)
     for own, other, own_weight, other_weight in ((blue, red, kb, kr), (red, blue, kr, kb)):
         most = (127.5 if full_range else 112) / (1 - own_weight)
-        sums = (scaled(1 - own_weight, most) * own - scaled(other_weight, most) * other
-                - scaled(1 - kr - kb, most) * green + (128 << 18) + (1 << 17)) >> 18
-        planes.append(narrow(sums))
+        weights = [scaled(1 - own_weight, most), -scaled(other_weight, most), -scaled(1 - kr - kb, most)]
+        planes.append(narrow(_weighted([own, other, green], weights, (128 << 18) + (1 << 17), 18)))
     return planes
 
 
@@ -160,9 +180,11 @@ def batches(frames: Any, how: Conversion) -> Iterator[list[Any]]:
         warn_once("alpha of frames is left out: H.264 has none")
     if array.shape[1] % 2 or array.shape[2] % 2:
         warn_once("frames of odd size get their last row or column twice: 4:2:0 has pairs of them")
-    count = max(1, _AT_ONCE // (array.shape[1] * array.shape[2]))
-    for first in range(0, len(array), count):
+    most = max(1, _AT_ONCE // (array.shape[1] * array.shape[2]))
+    first, count = 0, 1  # at first few, so that the encoder has work soon
+    while first < len(array):
         yield _converted(_even(_bytes_of(array[first:first + count])), *MATRICES[how.matrix], how.full_range)
+        first, count = first + count, min(2 * count, most)
 
 
 def warn_once(text: str, said: set[str] = set()) -> None:

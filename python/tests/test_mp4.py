@@ -89,6 +89,15 @@ class Mp4(unittest.TestCase):
         with cudaenc.Encoder(picture(8, 8), "mjpeg") as encoder, self.assertRaises(NotImplementedError):
             encoder.set_qp(3)
 
+    def test_first_frames_soon(self):
+        frames = picture(40, 6, 8, 3)
+        with unittest.mock.patch.object(_frames, "_AT_ONCE", 8 * 48):
+            batches = list(_frames.batches(frames, _frames.Conversion()))
+        self.assertEqual([len(luma) for luma, _, _ in batches], [1, 2, 4, 8, 8, 8, 8, 1])
+        whole = _frames._converted(frames, *_frames.MATRICES["bt709"], False)
+        for plane, parts in zip(whole, zip(*batches)):
+            self.assertTrue(numpy.array_equal(plane, numpy.concatenate(parts)))
+
     def test_planes(self):
         frames = [[picture(46, 68), picture(23, 34), picture(23, 34)] for _ in range(5)]
         stream, packets, decoded = self.write(frames, format="yuv420p", qp=12, frame_rate="30000/1001", in_flight=2, gop_size=1)
