@@ -33,6 +33,9 @@ inline constexpr size_t first_size(const CudaencCavlcConfig *) {
     return CUDAENC_END_OF(CudaencCavlcConfig, log_opaque);
 }
 inline constexpr size_t first_size(const CudaencJ2kRecode *) { return CUDAENC_END_OF(CudaencJ2kRecode, log_opaque); }
+inline constexpr size_t first_size(const CudaencJ2kRecoderConfig *) {
+    return CUDAENC_END_OF(CudaencJ2kRecoderConfig, log_opaque);
+}
 inline constexpr size_t first_size(const CudaencCavlcPlane *) { return CUDAENC_END_OF(CudaencCavlcPlane, lengths); }
 
 constexpr size_t kLargestStruct = 65536;  // more is no sizeof

@@ -755,11 +755,40 @@ typedef struct CudaencJ2kRecode {
 /** Codes the code-blocks of a picture anew, from Part 1 to HTJ2K or back: no wavelet and no samples. Coefficients stay
  * as they are, also where a code-block ends within a bit-plane, and so do headers and boxes, but for what tells of the
  * coder. With several layers a code-block is in the last one that had bytes of it. A packet may hold two fields.
- * Any thread, on the CPU. No pointer may be NULL, nor data, nor bytes.
+ * Any thread, on the CPU. No pointer may be NULL, nor data, nor bytes. Its threads are started and ended: for many
+ * pictures there is a recoder.
  *  @return CUDAENC_OK and *bytes, the packet's size; CUDAENC_ERR_INVALID where the capacity is too small, then with
  * *bytes that it takes, or where the data are damaged; CUDAENC_ERR_UNSUPPORTED for more than 256 components or 100
  * layers */
 int cudaenc_j2k_recode(const CudaencJ2kRecode *recode, size_t *bytes);
+
+typedef struct CudaencJ2kRecoderConfig {
+    size_t struct_size; /**< the caller's sizeof(CudaencJ2kRecoderConfig), set by cudaenc_j2k_recoder_defaults() */
+    int htj2k;          /**< as of CudaencJ2kRecode; 0 or 1, default 1 */
+    int threads;        /**< of the CPU; 0: one per core; 0..1024, default 0 */
+    CudaencLog log;     /**< may be NULL; gets what is not kept, as a warning that is said once */
+    void *log_opaque;
+} CudaencJ2kRecoderConfig;
+/** As cudaenc_config_init(). */
+int cudaenc_j2k_recoder_init(CudaencJ2kRecoderConfig *config, size_t struct_size);
+static inline int cudaenc_j2k_recoder_defaults(CudaencJ2kRecoderConfig *config) {
+    return cudaenc_j2k_recoder_init(config, sizeof(*config));
+}
+
+/** Recodes packets as cudaenc_j2k_recode(), on threads of its own. It is used by one thread at a time. */
+typedef struct CudaencJ2kRecoder CudaencJ2kRecoder;
+
+/** Opens a recoder. Any thread. Neither pointer may be NULL. @return as cudaenc_open() */
+int cudaenc_j2k_recoder_open(CudaencJ2kRecoder **recoder, const CudaencJ2kRecoderConfig *config);
+
+/** Recodes a packet, and returns once it is there. No pointer may be NULL.
+ *  @return CUDAENC_OK and *bytes, the recoder's until its next call, and their *count; or an error as of
+ * cudaenc_j2k_recode(), *bytes NULL and *count 0. The next packet may follow */
+int cudaenc_j2k_recoder_recode(CudaencJ2kRecoder *recoder, const uint8_t *data, size_t size, const uint8_t **bytes,
+                               size_t *count);
+
+/** Frees the recoder. NULL does nothing. */
+void cudaenc_j2k_recoder_close(CudaencJ2kRecoder *recoder);
 
 /* ---- CAVLC of other formats
  *

@@ -27,6 +27,7 @@
  */
 
 #include <limits.h>
+#include <string.h>
 
 #include "cudaenc_compat.h"
 #include "cudaenc_glue.h"
@@ -43,46 +44,16 @@ typedef struct J2kRecodeContext {
     int threads;
 
     AVPacket *pkt;
-    int noted; /* what is not kept was said */
+    CudaencJ2kRecoder *recoder;
 } J2kRecodeContext;
-
-/* Errors are logged once it is known that the packet was not too large. */
-static void log_note(void *opaque, CudaencLogLevel level, const char *line)
-{
-    AVBSFContext *ctx   = opaque;
-    J2kRecodeContext *s = ctx->priv_data;
-
-    if (level == CUDAENC_LOG_ERROR)
-        return;
-    ff_cudaenc_log(ctx, s->noted ? CUDAENC_LOG_VERBOSE : level, line);
-    s->noted |= level == CUDAENC_LOG_WARNING;
-}
-
-static int recode(AVBSFContext *ctx, AVPacket *out, const AVPacket *in, size_t *bytes)
-{
-    const J2kRecodeContext *s = ctx->priv_data;
-    const CudaencJ2kRecode config = {
-        .struct_size = sizeof(config),
-        .data        = in->data,
-        .size        = in->size,
-        .htj2k       = s->ht,
-        .threads     = s->threads,
-        .bytes       = out->data,
-        .capacity    = out->size,
-        .log         = log_note,
-        .log_opaque  = ctx,
-    };
-
-    return cudaenc_j2k_recode(&config, bytes);
-}
 
 static int j2k_recode_filter(AVBSFContext *ctx, AVPacket *out)
 {
-    const size_t most   = INT_MAX - AV_INPUT_BUFFER_PADDING_SIZE;
     J2kRecodeContext *s = ctx->priv_data;
     AVPacket *in        = s->pkt;
-    size_t bytes;
-    int code = CUDAENC_OK, ret;
+    const uint8_t *bytes;
+    size_t count;
+    int code, ret;
 
     ret = ff_bsf_get_packet_ref(ctx, in);
     if (ret < 0)
@@ -92,28 +63,19 @@ static int j2k_recode_filter(AVBSFContext *ctx, AVPacket *out)
         return 0;
     }
 
-    bytes = FFMIN(2 * (size_t)in->size + 4096, most);
-    do { /* once more where it takes more than that */
-        av_packet_unref(out);
-        ret = av_new_packet(out, bytes);
-        if (ret < 0) {
-            av_log(ctx, AV_LOG_ERROR, "no memory for a packet of %zu bytes\n", bytes);
-            goto end;
-        }
-        code = recode(ctx, out, in, &bytes);
-    } while (code == CUDAENC_ERR_INVALID && bytes > out->size && bytes <= most);
-
-    if (code == CUDAENC_OK) {
-        av_shrink_packet(out, bytes);
-        ret = av_packet_copy_props(out, in);
-    } else if (bytes > most) {
-        av_log(ctx, AV_LOG_ERROR, "a packet of %zu bytes, libavcodec takes at most %zu\n", bytes, most);
-        ret = AVERROR(ERANGE);
-    } else {
-        av_log(ctx, AV_LOG_ERROR, "%s\n", cudaenc_last_error());
+    code = cudaenc_j2k_recoder_recode(s->recoder, in->data, in->size, &bytes, &count);
+    if (code < 0) {
         ret = code == CUDAENC_ERR_INVALID ? AVERROR_INVALIDDATA : ff_cudaenc_error(code);
+    } else if (count > INT_MAX - AV_INPUT_BUFFER_PADDING_SIZE) {
+        av_log(ctx, AV_LOG_ERROR, "a packet of %zu bytes, libavcodec takes at most %d\n", count,
+               INT_MAX - AV_INPUT_BUFFER_PADDING_SIZE);
+        ret = AVERROR(ERANGE);
+    } else if ((ret = av_new_packet(out, count)) < 0) {
+        av_log(ctx, AV_LOG_ERROR, "no memory for a packet of %zu bytes\n", count);
+    } else {
+        memcpy(out->data, bytes, count);
+        ret = av_packet_copy_props(out, in);
     }
-end:
     if (ret < 0)
         av_packet_unref(out);
     av_packet_unref(in);
@@ -123,10 +85,20 @@ end:
 static av_cold int j2k_recode_init(AVBSFContext *ctx)
 {
     J2kRecodeContext *s = ctx->priv_data;
+    CudaencJ2kRecoderConfig config;
+    int code;
 
     s->pkt = av_packet_alloc();
     if (!s->pkt)
         return AVERROR(ENOMEM);
+    cudaenc_j2k_recoder_defaults(&config);
+    config.htj2k      = s->ht;
+    config.threads    = s->threads;
+    config.log        = ff_cudaenc_log;
+    config.log_opaque = ctx;
+    code = cudaenc_j2k_recoder_open(&s->recoder, &config);
+    if (code < 0)
+        return ff_cudaenc_error(code);
     /* FFmpeg's profile is Rsiz, whose bit 14 tells of HT */
     if (ctx->par_in->profile >= 0)
         ctx->par_out->profile = ctx->par_in->profile & ~0x4000 | (s->ht ? 0x4000 : 0);
@@ -145,6 +117,8 @@ static av_cold void j2k_recode_close(AVBSFContext *ctx)
 {
     J2kRecodeContext *s = ctx->priv_data;
 
+    cudaenc_j2k_recoder_close(s->recoder);
+    s->recoder = NULL;
     av_packet_free(&s->pkt);
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "../error.h"
+#include "../simd.h"
 #include "block_coders.h"
 #include "codestream/coefficient.h"
 #include "codestream/main_header.h"
@@ -102,6 +103,21 @@ struct BlockEnd {
     int refinements =
         0;  // passes of that plane behind a block that ends within it: propagation, refinement; 0: it has all
 };
+
+// Of a block decoder's coefficients: those without the lowest `shift` bits of their magnitudes.
+CUDAENC_CLONES void drop_lowest(uint32_t *coefficients, size_t count, int shift) {
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t m = magnitude(coefficients[i]) >> shift;
+        coefficients[i] = m ? (coefficients[i] & kSignBit) | m : 0;
+    }
+}
+
+// Whether any magnitude is 1 without its lowest `shift` bits.
+CUDAENC_CLONES bool any_begins(const uint32_t *coefficients, size_t count, int shift) {
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; i++) found |= magnitude(coefficients[i]) >> shift == 1;
+    return found;
+}
 
 class Recoder {
   public:
@@ -207,15 +223,17 @@ class Recoder {
         for (size_t i = 0; i < blocks.size(); i++) {
             const CodeBlock &b = blocks[i];
             const int refinements = ends[i].refinements;
-            const uint32_t *const own = coefficients + b.coefficients;
-            whole.assign(own, own + size_t{b.width} * b.height);
-            if (refinements)
-                for (uint32_t &c : whole) c = magnitude(c) > 1 ? (c & kSignBit) | magnitude(c) >> 1 : 0;
             CodeBlock of_cleanup = b;
-            of_cleanup.coefficients = 0;
+            const uint32_t *from = coefficients;
+            if (refinements) {
+                const uint32_t *const own = coefficients + b.coefficients;
+                whole.assign(own, own + size_t{b.width} * b.height);
+                drop_lowest(whole.data(), whole.size(), 1);
+                from = whole.data(), of_cleanup.coefficients = 0;
+            }
             CodedBlock &made = coded_[first + i];
             uint32_t offset = 0;
-            code_ht_blocks({&of_cleanup, 1}, whole.data(), codeword, &offset, &made);
+            code_ht_blocks({&of_cleanup, 1}, from, codeword, &offset, &made);
             offsets_[first + i] = static_cast<uint32_t>(bytes.size());
             bytes.insert(bytes.end(), codeword.begin(), codeword.end());
             uint32_t *const pass_bytes = &pass_bytes_[(first + i) * static_cast<size_t>(g_.max_passes)];
@@ -279,12 +297,9 @@ class Recoder {
             end = {coded.planes - 1 - clean_up_passes(last), pass_kind(last) == kCleanUp ? 0 : 1 + pass_kind(last)};
         }
         end.plane = std::max(end.plane, 0);  // of damaged blocks
-        const auto is_found = [&](uint32_t c) { return magnitude(c) >> (1 + end.plane) == 1; };
-        if (end.refinements == 1 && std::none_of(to, to + count, is_found))
+        if (end.refinements == 1 && !any_begins(to, count, 1 + end.plane))
             end = {end.plane + 1, 0};  // its propagation finds none
-        for (size_t i = 0; i < count; i++) to[i] = (to[i] & kSignBit) | magnitude(to[i]) >> (1 + end.plane);
-        for (size_t i = 0; i < count; i++)
-            if (!magnitude(to[i])) to[i] = 0;
+        drop_lowest(to, count, 1 + end.plane);
         return end;
     }
 

@@ -14,6 +14,7 @@
 #include "../../common/j2k/codestream/read_headers.h"
 #include "../../common/j2k/picture_decoder_cpu.h"
 #include "../../common/j2k/recode.h"
+#include "../../common/thread_pool.h"
 #include "j2k_case.h"
 #include "j2k_file.h"
 #include "pictures.h"
@@ -747,6 +748,72 @@ START_TEST(recoded_files) {
 }
 END_TEST
 
+size_t threads_of_process() {
+    const std::filesystem::directory_iterator all("/proc/self/task");
+    return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+// A session makes the packets of single calls, on threads that it starts once, also behind a packet that is damaged.
+START_TEST(recoder_sessions) {
+    Random random(13);
+    Picture picture = make_picture(random, make_format(61, 47, 3, 8, false, CUDAENC_COLOR_RGB), Content::noise);
+    const std::vector<uint8_t> file = code(random, picture, false, true, true);
+    std::vector<uint8_t> wanted(4 * file.size() + 4096);
+    CudaencJ2kRecode recode{};
+    recode.struct_size = sizeof recode;
+    recode.data = file.data(), recode.size = file.size(), recode.htj2k = 1;
+    recode.bytes = wanted.data(), recode.capacity = wanted.size();
+    size_t size = 0;
+    EXPECT_EQ(cudaenc_j2k_recode(&recode, &size), CUDAENC_OK);
+    wanted.resize(size);
+    for (const int threads : {0, 1, 3}) {
+        CudaencJ2kRecoderConfig config;
+        EXPECT_EQ(cudaenc_j2k_recoder_defaults(&config), CUDAENC_OK);
+        EXPECT(config.htj2k == 1 && config.threads == 0 && config.log == nullptr);
+        config.threads = threads;
+        CudaencJ2kRecoder *recoder = nullptr;
+        const size_t before = threads_of_process();
+        EXPECT_EQ(cudaenc_j2k_recoder_open(&recoder, &config), CUDAENC_OK);
+        EXPECT_EQ(threads_of_process(), before + static_cast<size_t>(thread_count(threads)));
+        for (const size_t part : {file.size(), file.size() - 100, file.size()}) {
+            const uint8_t *bytes = nullptr;
+            const int code = cudaenc_j2k_recoder_recode(recoder, file.data(), part, &bytes, &size);
+            EXPECT_EQ(code, part == file.size() ? CUDAENC_OK : CUDAENC_ERR_INVALID);
+            EXPECT(std::ranges::equal(std::span(bytes, size),
+                                      part == file.size() ? std::span(wanted) : std::span<uint8_t>()));
+            EXPECT((bytes == nullptr) == (size == 0));
+        }
+        EXPECT_EQ(threads_of_process(), before + static_cast<size_t>(thread_count(threads)));
+        cudaenc_j2k_recoder_close(recoder);
+    }
+    CudaencJ2kRecoderConfig config;
+    CudaencJ2kRecoder *recoder = nullptr;
+    const auto refused = [&](int code, const char *words) {
+        EXPECT_EQ(code, CUDAENC_ERR_INVALID);
+        EXPECT(std::string(cudaenc_last_error()).find(words) != std::string::npos, "%s", cudaenc_last_error());
+    };
+    refused(cudaenc_j2k_recoder_init(nullptr, sizeof config), "config NULL");
+    cudaenc_j2k_recoder_defaults(&config);
+    refused(cudaenc_j2k_recoder_open(nullptr, &config), "recoder NULL");
+    refused(cudaenc_j2k_recoder_open(&recoder, nullptr), "config NULL");
+    config.threads = 1025;
+    refused(cudaenc_j2k_recoder_open(&recoder, &config), "threads 1025 is not allowed");
+    config.threads = 1, config.htj2k = -1;
+    refused(cudaenc_j2k_recoder_open(&recoder, &config), "htj2k -1 is not allowed");
+    EXPECT(recoder == nullptr);
+    config.htj2k = 0;
+    EXPECT_EQ(cudaenc_j2k_recoder_open(&recoder, &config), CUDAENC_OK);
+    const uint8_t *bytes = nullptr;
+    refused(cudaenc_j2k_recoder_recode(nullptr, file.data(), 1, &bytes, &size), "recoder NULL");
+    refused(cudaenc_j2k_recoder_recode(recoder, nullptr, 1, &bytes, &size), "data NULL");
+    refused(cudaenc_j2k_recoder_recode(recoder, file.data(), 1, nullptr, &size), "bytes NULL");
+    refused(cudaenc_j2k_recoder_recode(recoder, file.data(), 1, &bytes, nullptr), "count NULL");
+    refused(cudaenc_j2k_recoder_recode(recoder, file.data(), 20, &bytes, &size), "neither a codestream nor a file");
+    cudaenc_j2k_recoder_close(recoder);
+    cudaenc_j2k_recoder_close(nullptr);
+}
+END_TEST
+
 std::vector<uint8_t> read_file(const std::filesystem::path &path) {
     std::ifstream in(path, std::ios::binary);
     EXPECT(in.good(), "%s cannot be read", path.c_str());
@@ -860,6 +927,7 @@ int main(int argc, char **argv) {
     tcase_add_test(host, recoded_comment);
     tcase_add_test(host, recoded_fields);
     tcase_add_test(host, recoded_files);
+    tcase_add_test(host, recoder_sessions);
     tcase_add_test(host, conformance);
     return run_suite(suite);
 }

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import operator
 import os
 import threading
 from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Container, Iterable, Iterator, Literal, NamedTuple,
@@ -40,7 +39,7 @@ from ._planes import Header
 from ._types import ContentLight, MasteringDisplay
 
 __all__ = ["ContentLight", "CudaencError", "Decoder", "DevicePacket", "Encoder", "Header", "InvalidError", "MasteringDisplay", "Packet",
-           "Picture", "decode", "decode_batch", "decode_into", "encode", "encode_batch", "header", "recode", "version"]
+           "Picture", "Recoder", "decode", "decode_batch", "decode_into", "encode", "encode_batch", "header", "recode", "version"]
 __version__ = version()
 
 if TYPE_CHECKING:
@@ -586,7 +585,8 @@ class Decoder(_Session):
     device, in_flight, threads: as Encoder's.   lowres or reduce: pictures are 1/2**reduce as large, of JPEG 0 to 3, of JPEG
     2000 up to the levels of the stream.   max_pixels: larger pictures are refused; None: as the codec allows.
     Of JPEG 2000: region=(x, y, width, height): the part that is decoded, in samples before reduce.   layers: quality layers
-    that are decoded, 0: all.
+    that are decoded, 0: all.   channels: one to four numbers, counted from 0, of the channels that planes have, such as
+    (4, 2, 1) of a picture of five bands; None: as the file says.
     rgb: of JPEG, Y, Cb and Cr become R, G and B, all planes as large as the picture.
     device_planes: pictures go to CUDA memory, which each call gives as `out`.
     A packet of two fields is one picture, whose lines they share: two JPEG pictures of one size that say by AVI1 which field
@@ -599,7 +599,8 @@ class Decoder(_Session):
 
     def __init__(self, codec: str = "mjpeg", *, device: str = "auto", in_flight: int = 0, threads: int = 0, lowres: int = 0,
                  reduce: Optional[int] = None, region: Optional[Sequence[int]] = None, layers: int = 0,
-                 device_planes: bool = False, max_pixels: Optional[int] = None, fields: Optional[str] = None, rgb: bool = False) -> None:
+                 device_planes: bool = False, max_pixels: Optional[int] = None, fields: Optional[str] = None,
+                 channels: Optional[Sequence[int]] = None, rgb: bool = False) -> None:
         super().__init__()
         if codec not in ("j2k", "mjpeg"):
             raise InvalidError(f"codec {codec!r} is not allowed: it is j2k or mjpeg")
@@ -617,15 +618,9 @@ class Decoder(_Session):
             _native.set_member(config, member, called, value)
         if max_pixels is not None:
             _native.set_member(config, "max_pixels", "max_pixels", max_pixels)
-        text = ffi.NULL
-        if region is not None:
-            try:
-                text = _native.text_of("region", "{:d},{:d},{:d},{:d}".format(*map(operator.index, region)))
-            except (TypeError, IndexError):
-                raise InvalidError(f"region {region!r} is not allowed: it is (x, y, width, height)") from None
-            if len(region) != 4:
-                raise InvalidError(f"region {region!r} is not allowed: it is (x, y, width, height)")
-        config.region = text
+        region_text = ffi.NULL if region is None else _native.numbers_of("region", region, (4,), "(x, y, width, height)")
+        channel_text = ffi.NULL if channels is None else _native.numbers_of("channels", channels, (1, 2, 3, 4), "one to four numbers")
+        config.region, config.channels = region_text, channel_text
         config.log, config.log_opaque = self._log.callback, self._log.handle
         self._device_planes = bool(device_planes)
         self._codec, self._order = codec, fields or "tff"
@@ -848,26 +843,57 @@ def header(data: _Data, codec: Optional[str] = None, **options: Any) -> Header:
         return decoder.header(data)
 
 
+class Recoder:
+    """Recodes pictures of JPEG 2000 one after the other, as recode(), on threads that are started once. Threads may share it:
+    calls wait for each other."""
+
+    __slots__ = ("_handle", "_log", "_lock", "__weakref__")
+
+    def __init__(self, htj2k: bool = True, threads: int = 0) -> None:
+        self._handle, self._log, self._lock = ffi.NULL, _native.Log(), threading.Lock()
+        config = ffi.new("CudaencJ2kRecoderConfig *")
+        lib.cudaenc_j2k_recoder_init(config, ffi.sizeof("CudaencJ2kRecoderConfig"))
+        _native.set_member(config, "htj2k", "htj2k", htj2k)
+        _native.set_member(config, "threads", "threads", threads)
+        config.log, config.log_opaque = self._log.callback, self._log.handle
+        recoder = ffi.new("CudaencJ2kRecoder **")
+        self._log.outcome(lib.cudaenc_j2k_recoder_open(recoder, config)).check()
+        self._handle = recoder[0]
+
+    def recode(self, data: _Data) -> bytes:
+        """A picture, as of the function recode()."""
+        buffer = ffi.from_buffer("uint8_t[]", Decoder._bytes_of(data))
+        made, count = ffi.new("uint8_t **"), ffi.new("size_t *")
+        with self._lock:
+            if not self._handle:
+                raise InvalidError("the recoder is closed")
+            outcome = self._log.outcome(lib.cudaenc_j2k_recoder_recode(self._handle, buffer, len(buffer), made, count))
+            recoded = bytes(ffi.buffer(made[0], count[0])) if outcome.code == lib.CUDAENC_OK else b""
+        outcome.check()
+        return recoded
+
+    def close(self) -> None:
+        with self._lock:
+            handle, self._handle = self._handle, ffi.NULL
+            lib.cudaenc_j2k_recoder_close(handle)
+
+    def __enter__(self) -> "Recoder":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", ffi.NULL):
+            self.close()
+
+
 def recode(data: _Data, htj2k: bool = True, threads: int = 0) -> bytes:
     """A picture of JPEG 2000 Part 1 as HTJ2K, or with htj2k=False back, by coefficients: no samples change. A codestream, or a
     JP2 or JPH file, whose other boxes stay. What HTJ2K cannot keep, such as ends of layers, is logged. threads: of the CPU, 0:
     one per core. Raises InvalidError (a ValueError), MemoryError; NotImplementedError."""
-    source = Decoder._bytes_of(data)
-    log, size = _native.Log(), ffi.new("size_t *")
-    request = ffi.new("CudaencJ2kRecode *", {"struct_size": ffi.sizeof("CudaencJ2kRecode")})
-    buffer = ffi.from_buffer(source)
-    request.data, request.size = ffi.cast("uint8_t *", buffer), len(source)
-    _native.set_member(request, "htj2k", "htj2k", htj2k)
-    _native.set_member(request, "threads", "threads", threads)
-    request.log, request.log_opaque = log.callback, log.handle
-    for _ in range(2):  # once more, where twice the size is too little
-        room = ffi.new("uint8_t[]", int(size[0]) or 2 * len(source) + 65536)
-        request.bytes, request.capacity = room, len(room)
-        outcome = log.outcome(lib.cudaenc_j2k_recode(request, size))
-        if outcome.code == lib.CUDAENC_OK or size[0] <= len(room):
-            break
-    outcome.check()
-    return bytes(ffi.buffer(room, size[0]))
+    with Recoder(htj2k, threads) as recoder:
+        return recoder.recode(data)
 
 
 def decode_batch(packets: Iterable[_Data], in_flight: int = 8, codec: Optional[str] = None, *,

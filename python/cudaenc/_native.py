@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import operator
 import os
 import pathlib
 from typing import Any, Optional
@@ -21,7 +22,7 @@ path = os.environ.get("CUDAENC_LIBRARY") or (str(_library) if _library.is_file()
 lib: Any = ffi.dlopen(path)
 
 # What destructors call. cffi looks a function up under its lock, which the thread may hold where garbage is collected.
-for _name in "cudaenc_close", "cudaenc_decoder_close", "cudaenc_buffer_free":
+for _name in "cudaenc_close", "cudaenc_decoder_close", "cudaenc_j2k_recoder_close", "cudaenc_buffer_free":
     getattr(lib, _name)
 
 
@@ -173,6 +174,17 @@ def text_of(name: str, value: Any) -> Any:
     if not isinstance(value, str) or "\0" in value:
         raise InvalidError(f"{name} {value!r} is not allowed: it is a text without zeros")
     return ffi.new("char[]", value.encode())
+
+
+def numbers_of(name: str, value: Any, counts: tuple[int, ...], what: str) -> Any:
+    """Integers as a string for C, as many as `counts` allows."""
+    try:
+        numbers = [operator.index(number) for number in value]
+    except TypeError:
+        numbers = []
+    if len(numbers) not in counts:
+        raise InvalidError(f"{name} {value!r} is not allowed: it is {what}")
+    return text_of(name, ",".join(map(str, numbers)))
 
 
 def members_of(struct: Any) -> dict[str, Any]:

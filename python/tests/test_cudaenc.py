@@ -482,6 +482,32 @@ class Decode(unittest.TestCase):
             cudaenc.recode(jp2[:-100])
         with self.assertLogs("cudaenc", "WARNING"):
             cudaenc.recode(cudaenc.encode(array, layers=3, quality=90))
+        with cudaenc.Recoder(threads=2) as recoder:
+            self.assertEqual([recoder.recode(jp2), recoder.recode(memoryview(jp2))], [jph, jph])
+            with self.assertRaises(ValueError):
+                recoder.recode(jp2[:-100])
+            self.assertEqual(recoder.recode(jp2), jph)
+        with self.assertRaisesRegex(ValueError, "closed"):
+            recoder.recode(jp2)
+        recoder.close()
+        with self.assertRaisesRegex(ValueError, "threads 2000 is not allowed"):
+            cudaenc.Recoder(threads=2000)
+
+    def test_channels(self):
+        array = picture(20, 30, 3)
+        data = cudaenc.encode(array)
+        for channels in (2, 1, 0), (1,), [0, 2], numpy.array([2, 2, 2]):
+            decoded = cudaenc.decode(data, channels=channels)
+            self.assertEqual(len(decoded.planes), len(channels))
+            for plane, channel in zip(decoded.planes, channels):
+                self.assertTrue(numpy.array_equal(plane, array[:, :, channel]))
+        self.assertEqual(len(cudaenc.header(data, channels=(1,)).shapes), 1)
+        for channels, words in ((), "one to four numbers"), ((0, 1, 2, 0, 1), "one to four numbers"), ("0,1", "one to four numbers"), \
+                (1, "one to four numbers"), ((0.5,), "one to four numbers"), ((-1,), "channels"), ((3,), "has 3, from 0 on"):
+            with self.assertRaisesRegex(ValueError, words):
+                cudaenc.decode(data, channels=channels)
+        with self.assertRaisesRegex(ValueError, "JPEG has none to choose"):
+            cudaenc.decode(cudaenc.encode(array, "mjpeg"), channels=(0,))
 
     def test_options(self):
         data = cudaenc.encode(picture(20, 30))
