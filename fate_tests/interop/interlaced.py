@@ -200,6 +200,42 @@ def local_tags(file, wanted, *kinds):
     return None
 
 
+def with_a_field_an_element(data):
+    """An MXF file whose picture elements have two codestreams each, with an element a field (SMPTE ST 422, I1 and F1). The filler
+    behind them gives the room, so that nothing else moves."""
+    made, at, owed = bytearray(), 0, 0
+    while at < len(data):
+        length = data[at + 16]
+        head = 17 + (length & 127 if length & 128 else 0)
+        size = int.from_bytes(data[at + 17:at + head], 'big') if length & 128 else length
+        key, value = data[at:at + 16], data[at + head:at + head + size]
+        if key[8:13] == bytes.fromhex('0d01030115'):  # a picture element
+            for field in codestreams(value):
+                made += key + b'\x83' + len(field).to_bytes(3, 'big') + field
+            owed = 2 * 20 - head
+        elif key[8:12] == bytes.fromhex('03010210') and owed:
+            room = head + size - 20 - owed
+            made += key + b'\x83' + room.to_bytes(3, 'big') + bytes(room)
+            owed = 0
+        else:
+            made += data[at:at + head + size]
+        at += head + size
+    return made
+
+
+def check_a_field_an_element(mode, file):
+    """FFmpeg's demuxer gives a packet a field, each a picture of its own; the filter weave joins them."""
+    fields = file.with_name('field_an_element.mxf')
+    fields.write_bytes(with_a_field_an_element(file.read_bytes()))
+    expect([len(codestreams(packet)) for packet in packets_of(fields)] == 2 * FRAMES * [1], 'a field an element: packets')
+    lines = [field_lines(frame, second != (mode == 'bff')) for frame in frames_of(mode) for second in (0, 1)]
+    decoder = ('-r', '50', '-c:v', 'j2k_cuda', '-device', 'cpu')
+    expect(decode(fields, *decoder, pixels='yuv422p') == b''.join(lines), f'a field an element, {mode}: fields')
+    woven = ffmpeg(*decoder, '-i', fields, '-vf', f"weave=first_field={'bottom' if mode == 'bff' else 'top'}", '-pix_fmt', 'yuv422p',
+                   '-f', 'rawvideo', '-').stdout
+    expect(woven == b''.join(frames_of(mode)), f'a field an element, {mode}: frames')
+
+
 def check_j2k(mode):
     lossless = ('-pred', 'dwt53', '-format', 'j2k')
     for suffix in ('mxf', 'mov', 'mkv'):
@@ -227,6 +263,7 @@ def check_j2k(mode):
             expect(tags == wanted, f'{what}: separate fields, the dominant one, lines: {tags}')
             rows = local_tags(file, (0x8403,), 0x5A)
             expect(rows in (None, {0x8403: HEIGHT // 2}), f'{what}: rows of the sub-descriptor: {rows}')  # 5.1 has none
+            check_a_field_an_element(mode, file)
         else:
             expect_order(what, file, mode, height=None)
     for device in ('cpu', 'emu'):
