@@ -85,7 +85,7 @@ typedef enum CudaencColorModel {
     CUDAENC_COLOR_YUV,
     CUDAENC_COLOR_RGB,
     CUDAENC_COLOR_XYZ,
-    CUDAENC_COLOR_CMYK, /**< of decoders, as Adobe writes it: 255 is no ink */
+    CUDAENC_COLOR_CMYK, /**< of decoders; of JPEG as Adobe writes it: 255 is no ink; of JPEG 2000 that is 0 */
     CUDAENC_COLOR_YCCK, /**< the same: 255 - R, G and B as Y, Cb and Cr, then K */
 } CudaencColorModel;
 

@@ -160,12 +160,9 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
     if (software == AV_PIX_FMT_NONE) {
         const CudaencFormat *f = &info->format;
 
-        if (f->color_model == CUDAENC_COLOR_CMYK)
-            av_log(avctx, AV_LOG_ERROR, "CMYK of JPEG 2000 is not supported: FFmpeg has no pixel format of inks\n");
-        else
-            av_log(avctx, AV_LOG_ERROR, "No pixel format has %d components of %d bits, the second of 1/%d x 1/%d of the samples\n",
-                   f->components, f->component[0].depth, 1 << f->component[f->components > 1].log2_subsample_x,
-                   1 << f->component[f->components > 1].log2_subsample_y);
+        av_log(avctx, AV_LOG_ERROR, "No pixel format has %d components of %d bits, the second of 1/%d x 1/%d of the samples\n",
+               f->components, f->component[0].depth, 1 << f->component[f->components > 1].log2_subsample_x,
+               1 << f->component[f->components > 1].log2_subsample_y);
         return AVERROR_PATCHWELCOME;
     }
     if (s->fields == 2 && (has_region || avctx->lowres && s->codec == CUDAENC_CODEC_MJPEG ||

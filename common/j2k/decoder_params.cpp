@@ -209,6 +209,13 @@ std::array<uint8_t, kMaxComponents> places_of(const Jp2File &file, size_t compon
     return taken == (1u << components) - 1 ? told : places;
 }
 
+// Inks become RGB pixel by pixel.
+void check_inks(const Description &d) {
+    for (const Component &k : d.components)
+        if (k.depth != d.components[0].depth || k.dx != d.components[0].dx || k.dy != d.components[0].dy)
+            unsupported("a usual format for inks of different depths or samplings");
+}
+
 // FFmpeg's formats have one sampling for both chroma components, and that of the first one for the others.
 void check_usual(const CudaencFormat &f) {
     const auto is_as = [&](int c, int other) {
@@ -225,6 +232,10 @@ CudaencFormat make_format(const Description &d, const Jp2File &file, const std::
                           const DecoderOptions &options, const Area &area) {
     CudaencFormat f{};
     f.color_model = color_model_of(d, file);
+    if (f.color_model == CUDAENC_COLOR_CMYK && options.usual_format) {
+        check_inks(d);
+        f.color_model = CUDAENC_COLOR_RGB;
+    }
     const auto by_dx = [](const Component &a, const Component &b) { return a.dx < b.dx; };
     const auto by_dy = [](const Component &a, const Component &b) { return a.dy < b.dy; };
     const int dx = std::ranges::min_element(d.components, by_dx)->dx,
@@ -350,6 +361,18 @@ ChannelLayout channel_layout(const CudaencFormat &format, const Channel &channel
             .last_value = has_palette ? static_cast<int32_t>(channel.values.size() - 1) : 0};
 }
 
+InkPlanes ink_planes(const CudaencFormat &format, const std::array<uint8_t *, 4> &planes,
+                     const std::array<int64_t, 4> &strides) {
+    InkPlanes inks{.data = {},
+                   .stride = {},
+                   .width = format.width,
+                   .height = format.height,
+                   .depth = format.component[0].depth,
+                   .shift = format.component[0].shift};
+    for (size_t i = 0; i < planes.size(); i++) inks.data[i] = planes[i], inks.stride[i] = strides[i];
+    return inks;
+}
+
 std::string damage_of_blocks(size_t damaged) {
     return damaged ? format_string("JPEG 2000: %zu code-blocks are damaged", damaged) : std::string{};
 }
@@ -375,6 +398,8 @@ std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, cons
     whole.lowres = 0, whole.region = {};
     const CudaencFormat before = make_format(d, file, places, whole, area_of(coded, {}));
     info.width = before.width, info.height = before.height;
+    header->has_inks = color_model_of(d, file) == CUDAENC_COLOR_CMYK && options.usual_format;
+    if (header->has_inks) header->loss = "CMYK becomes RGB, black is multiplied in: inks are not kept";
     info.sample_aspect_num = static_cast<int>(file.sample_aspect_num);
     info.sample_aspect_den = static_cast<int>(file.sample_aspect_den);
     info.orientation = Exif(file.exif).orientation();

@@ -12,6 +12,7 @@
 #include "codestream/description.h"
 #include "codestream/geometry.h"
 #include "codestream/region.h"
+#include "transform/inks.h"
 #include "transform/store.h"
 
 namespace cudaenc::j2k {
@@ -51,6 +52,7 @@ struct Channel {
 // What the headers of a packet say.
 struct Header : PictureHeader {
     std::vector<Channel> channels;
+    bool has_inks = false;  // CMYK, of which planes get RGB and opacity: once samples are there, by ink_planes()
 };
 // Throws Error as read_headers() does; CUDAENC_ERR_UNSUPPORTED for components that no format has.
 std::unique_ptr<PictureHeader> read_header(std::span<const uint8_t> packet, const DecoderOptions &options);
@@ -59,6 +61,10 @@ inline const Header &header_of(const CodedPicture &picture) { return static_cast
 // Where the samples of a channel go, in a plane that begins at `plane`. Palettes are the channel's own memory.
 ChannelLayout channel_layout(const CudaencFormat &format, const Channel &channel, uint8_t *plane, int64_t stride,
                              const DecoderOptions &options);
+
+// A picture's planes whose header has inks.
+InkPlanes ink_planes(const CudaencFormat &format, const std::array<uint8_t *, 4> &planes,
+                     const std::array<int64_t, 4> &strides);
 
 // What is said of a picture with damaged code-blocks; empty: there are none.
 std::string damage_of_blocks(size_t damaged);

@@ -2,6 +2,7 @@
 // The pipeline of the decoder on CPU threads: headers of a packet, then its samples to planes. Pictures in flight share
 // the threads.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -58,6 +59,7 @@ class J2kCpuDecoder : public CpuPipeline<Decoder> {
                 if (channel.component == c) store_channel(coded, channel, x, y, samples);
         };
         decoded.damage = decode_codestream(codestream, description, options_, pool(), take);
+        if (header.has_inks) store_light(coded);
         return decoded;
     }
 
@@ -67,6 +69,17 @@ class J2kCpuDecoder : public CpuPipeline<Decoder> {
         const int plane = format.component[channel.place].plane;
         store_samples(channel_layout(format, channel, coded.planes[plane], coded.stride[plane], options_), x, y,
                       samples);
+    }
+
+    // Over inks.
+    void store_light(const CodedPicture &coded) {
+        const CudaencFormat &format = coded.header->info.format;
+        const InkPlanes planes = ink_planes(format, std::to_array(coded.planes),
+                                            {coded.stride[0], coded.stride[1], coded.stride[2], coded.stride[3]});
+        constexpr size_t kBatch = 8;  // rows that a thread takes at once
+        pool().for_each(static_cast<size_t>(format.height), kBatch, [&](size_t y) {
+            for (int x = 0; x < format.width; x++) inks_to_light(planes, x, static_cast<int>(y));
+        });
     }
 
     const DecoderOptions options_;

@@ -16,6 +16,7 @@
 #include "../device_decoder.h"
 #include "t1/block_decoder.h"
 #include "t2/block_lists.h"
+#include "transform/inks_params.h"
 #include "transform/inverse_transform.h"
 
 namespace cudaenc::j2k {
@@ -164,6 +165,16 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
                                  .coefficients = s.coefficients.data(),
                                  .resolutions = {s.resolutions[0].data(), s.resolutions[1].data()},
                                  .channels = uploaded.channels});
+        if (header_of(s.picture).has_inks) queue_light(s);
+    }
+
+    // Over inks.
+    void queue_light(const Slot &s) const {
+        const InkPlanes planes = ink_planes(s.picture.header->info.format, s.planes, s.strides);
+        const unsigned pieces = blocks_for(static_cast<uint64_t>(planes.width), kInksThreads),
+                       rows = blocks_for(static_cast<uint64_t>(planes.height), kInksRows);
+        device_->launch(s.stream, {pieces * rows}, kInksThreads,
+                        InksParams{.planes = planes, .pieces_a_row = static_cast<int32_t>(pieces)});
     }
 
     void complete(Slot &s, Decoded &decoded) override {

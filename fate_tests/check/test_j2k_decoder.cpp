@@ -336,10 +336,12 @@ END_TEST
 
 // What the C API makes of a file, on the CPU.
 struct DecodedFile {
-    explicit DecodedFile(const std::vector<uint8_t> &file, const char *channels = nullptr, const char *device = "cpu") {
+    explicit DecodedFile(const std::vector<uint8_t> &file, const char *channels = nullptr, const char *device = "cpu",
+                         bool usual_format = false) {
         CudaencDecoderConfig config;
         cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K);
         config.device = device, config.threads = 1, config.channels = channels;
+        config.usual_format = usual_format;
         CudaencDecoder *decoder;
         EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
         info.struct_size = sizeof info;
@@ -484,6 +486,41 @@ START_TEST(channels_of_many_components) {
     EXPECT(
         refusal({0, 2, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1}).find("channels 0 and 1 one meaning") != std::string::npos,
         "%s", cudaenc_last_error());
+}
+END_TEST
+
+// CMYK: its inks, or in a usual format RGB and opacity.
+START_TEST(inks) {
+    const std::vector<uint8_t> cmyk = box("colr", {1, 0, 0, 0, 0, 0, 12});
+    const std::vector<uint8_t> swapped =
+        box("cdef", {0, 4, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0, 3, 0, 2, 0, 0, 0, 2, 0, 3, 0, 0, 0, 1});
+    for (const int depth : {5, 8, 10, 12, 16}) {
+        Random random(static_cast<uint64_t>(depth));
+        Picture picture = make_picture(random, make_format(133, 37, 4, depth, false, CUDAENC_COLOR_RGB));
+        fill(random, picture, Content::noise);
+        const std::vector<uint8_t> stream = code(random, picture, false, true);
+        const double most = (1 << depth) - 1;
+        for (const std::vector<uint8_t> &file : {file_of(stream, {cmyk}), file_of(stream, {cmyk, swapped})}) {
+            const DecodedFile coded(file);
+            EXPECT(coded.code == CUDAENC_OK && coded.info.format.color_model == CUDAENC_COLOR_CMYK);
+            for (const char *device : {"cpu", "emu"}) {
+                const DecodedFile made(file, nullptr, device, true);
+                const CudaencFormat &f = made.info.format;
+                EXPECT(made.code == CUDAENC_OK && f.color_model == CUDAENC_COLOR_RGB && f.has_alpha &&
+                       f.components == 4);
+                EXPECT(f.component[0].depth == depth && f.color_matrix == 0);
+                for (int y = 0; y < 37; y++)
+                    for (int x = 0; x < 133; x++) {
+                        const double black = coded.picture.get(3, x, y);
+                        EXPECT_EQ(made.picture.get(3, x, y), static_cast<uint32_t>(most));
+                        for (int c = 0; c < 3; c++)
+                            EXPECT_EQ(made.picture.get(c, x, y),
+                                      static_cast<uint32_t>(std::floor(
+                                          (most - coded.picture.get(c, x, y)) * (most - black) / most + 0.5)));
+                    }
+            }
+        }
+    }
 }
 END_TEST
 
@@ -919,6 +956,7 @@ int main(int argc, char **argv) {
     tcase_add_test(host, what_boxes_tell);
     tcase_add_test(host, channels_of_many_components);
     tcase_add_test(host, channels_that_are_chosen);
+    tcase_add_test(host, inks);
     tcase_add_test(host, a_tile_without_samples);
     tcase_add_test(host, two_codestreams_in_a_packet);
     tcase_add_loop_test(host, damaged_codestreams, 0, 4);

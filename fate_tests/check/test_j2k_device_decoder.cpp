@@ -67,12 +67,13 @@ struct Outcome {
 
 class DecoderOf {
   public:
-    DecoderOf(const std::string &spec, int lowres, int depth, int layers = 0, const char *region = nullptr)
+    DecoderOf(const std::string &spec, int lowres, int depth, int layers = 0, const char *region = nullptr,
+              bool usual_format = false)
         : depth_(depth) {
         CudaencDecoderConfig config;
         cudaenc_decoder_defaults(&config, CUDAENC_CODEC_J2K);
         config.device = spec.c_str(), config.async_depth = depth, config.threads = 2, config.lowres = lowres;
-        config.layers = layers, config.region = region;
+        config.layers = layers, config.region = region, config.usual_format = usual_format;
         config.log = [](void *opaque, CudaencLogLevel level, const char *line) {
             if (level <= CUDAENC_LOG_WARNING) *static_cast<std::string *>(opaque) = line;
         };
@@ -136,9 +137,9 @@ class DecoderOf {
 
 // Returns how many came out whole, damaged, and as errors.
 std::array<int, 3> compare(const std::vector<Bytes> &packets, const std::string &spec, int lowres, int depth,
-                           int layers = 0, const char *region = nullptr) {
-    const std::vector<Outcome> expected = DecoderOf("cpu", lowres, 1, layers, region).decode(packets),
-                               made = DecoderOf(spec, lowres, depth, layers, region).decode(packets);
+                           int layers = 0, const char *region = nullptr, bool usual_format = false) {
+    const std::vector<Outcome> expected = DecoderOf("cpu", lowres, 1, layers, region, usual_format).decode(packets),
+                               made = DecoderOf(spec, lowres, depth, layers, region, usual_format).decode(packets);
     std::array<int, 3> counts{};
     for (size_t i = 0; i < packets.size(); i++) {
         const Outcome &is = made[i], &was = expected[i];
@@ -214,6 +215,29 @@ START_TEST(channels_of_many_components) {
                                      file_of(stream, {colr, twice}), file_of(stream, {colr})};
     const std::array<int, 3> counts = compare(packets, device_specs[static_cast<size_t>(_i)], 0, 2);
     EXPECT(counts[0] == 3 && counts[2] == 1, "%d whole, %d refused", counts[0], counts[2]);
+}
+END_TEST
+
+// CMYK that becomes RGB, beside the same codestream as RGB and alpha.
+START_TEST(inks) {
+    Random random(12);
+    std::vector<Bytes> packets;
+    for (const int depth : {8, 10, 12}) {
+        Log log;
+        Picture picture =
+            make_picture(random, make_format(141, 53, 4, depth, false, CUDAENC_COLOR_RGB), Content::noise);
+        CudaencConfig config = make_config(picture.format, "cpu", &log);
+        cudaenc_j2k_defaults(&config.j2k);
+        config.j2k.format = CUDAENC_J2K_CODESTREAM;
+        const Bytes stream = encode(config, picture.frame());
+        for (const uint8_t colours : {12, 16, 12})
+            packets.push_back(file_of(stream, {box("colr", {1, 0, 0, 0, 0, 0, colours})}));
+    }
+    const std::string &spec = device_specs[static_cast<size_t>(_i)];
+    for (const char *region : {static_cast<const char *>(nullptr), "7,5,131,40"}) {
+        const std::array<int, 3> counts = compare(packets, spec, 0, 3, 0, region, true);
+        EXPECT_EQ(counts[0], static_cast<int>(packets.size()));
+    }
 }
 END_TEST
 
@@ -369,6 +393,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(pictures, large_pictures, 0, std::min(devices, 1));
     tcase_add_loop_test(pictures, regions_and_layers, 0, devices);
     tcase_add_loop_test(pictures, channels_of_many_components, 0, devices);
+    tcase_add_loop_test(pictures, inks, 0, devices);
     tcase_add_loop_test(pictures, damage_is_said_alike, 0, devices);
     tcase_add_loop_test(pictures, device_frames, 0, devices);
     tcase_add_test(pictures, files);

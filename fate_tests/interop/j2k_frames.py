@@ -84,7 +84,10 @@ def check_formats():
     same('sYCC', jp2(coded('yuv444p'), colour(18)))
     lines = same('e-sYCC', jp2(coded('yuv444p'), colour(24)), but=('pix_fmt', 'color_space'))
     equal(value(lines, 'pix_fmt'), 'yuv444p', 'e-sYCC')
-    refused('CMYK', jp2(coded('gbrap'), colour(12)), 'CMYK of JPEG 2000 is not supported')
+    for pix_fmt, own in ('gbrap', 'gbrap'), ('gbrap12', 'gbrap16le'):
+        lines, log = fields(save('cmyk.jp2', jp2(coded(pix_fmt), colour(12))), 'j2k_cuda')
+        equal(value(lines, 'pix_fmt'), own, f'CMYK of {pix_fmt}')
+        expect(''.join(log).count('inks are not kept (said once)') == 1, f'CMYK: {log}')
     same('skip', coded('gray'), 'skip_frame=nokey')
 
 
