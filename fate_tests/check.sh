@@ -139,6 +139,7 @@ fi
 [ -n "${SANITIZE-}" ] || beside recipes python3 fate_tests/recipes.py "$FATE"
 [ -n "${SANITIZE-}" ] || beside python fate_tests/library/python.sh "$B"
 [ -n "${SANITIZE-}" ] || beside wheel fate_tests/library/wheel.sh "$B"
+[ -n "${SANITIZE-}" ] || beside examples fate_tests/library/examples.sh "$B"
 step bench-lines bench_lines
 [ -n "${SANITIZE-}" ] || beside demo demo
 beside bench-smoke "$B/bin/cudaenc_bench" -device emu -smoke

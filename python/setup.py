@@ -90,6 +90,7 @@ class Build(build_py):
         header = HEADER.read_text(encoding="utf-8")
         (package / "cudaenc.cdef").write_text(declarations(header), encoding="utf-8")
         (package / "_options.py").write_text(options(header), encoding="utf-8")
+        (package / "cudaenc.h").write_text(header, encoding="utf-8")
         if not LIBRARY.is_file() and ROOT == ARCHIVED:
             jobs = os.environ.get("MAX_JOBS") or str(os.cpu_count())
             subprocess.run(["make", f"-j{jobs}", "build/shared/libcudaenc.so"], cwd=ROOT, check=True)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """JPEG 2000, JPEG and H.264 on NVIDIA GPUs and on the CPU.
 
-    jp2 = encode(picture)                                   # one picture
-    for packet in encode_batch(pictures, "mjpeg"): ...      # many, some of them in flight
-    planes = decode(jpg).planes                             # of JPEG or JPEG 2000
+    >>> picture = numpy.zeros((45, 67, 3), numpy.uint8)
+    >>> jp2 = encode(picture)                                    # one picture
+    >>> jpgs = list(encode_batch([picture] * 3, "mjpeg"))        # many, some of them in flight
+    >>> decode(jp2).planes[0].shape                              # of JPEG or JPEG 2000
+    (45, 67)
 
 A picture is an array of (height, width), (height, width, channels) or, with layout="chw", (channels, height, width);
 channels are 1 (gray), 3 (R, G, B) or 4 (R, G, B, alpha). Elements are uint8, or uint16 with `depth` bits; of JPEG 2000 also
@@ -34,12 +36,13 @@ from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, 
 import numpy
 
 from . import _arrays, _fields, _native, _planes
-from ._native import CudaencError, InvalidError, version
+from ._native import CudaencError, InvalidError, get_include, get_library, version
 from ._planes import Header
 from ._types import ContentLight, MasteringDisplay
 
 __all__ = ["ContentLight", "CudaencError", "Decoder", "DevicePacket", "Encoder", "Header", "InvalidError", "MasteringDisplay", "Packet",
-           "Picture", "Recoder", "decode", "decode_batch", "decode_into", "encode", "encode_batch", "header", "recode", "version"]
+           "Picture", "Recoder", "decode", "decode_batch", "decode_into", "encode", "encode_batch", "get_include", "get_library",
+           "header", "recode", "version"]
 __version__ = version()
 
 if TYPE_CHECKING:
@@ -499,7 +502,13 @@ def encode(picture: Any, codec: Literal["mjpeg"], lossless: Optional[bool] = ...
 def encode(picture: Any, codec: Literal["h264"], lossless: Optional[bool] = ..., *, in_flight: int = ...,
            **options: Unpack[H264Arguments]) -> Packet: ...
 def encode(picture: Any, codec: str = "j2k", lossless: Optional[bool] = None, **options: Any) -> Union[Packet, DevicePacket]:
-    """One picture's packet: a JP2 file, a JPEG file or an H.264 access unit. Arguments and errors are Encoder's."""
+    """One picture's packet: a JP2 file, a JPEG file or an H.264 access unit. Arguments and errors are Encoder's.
+
+    >>> encode(numpy.zeros((45, 67), numpy.uint16), depth=12)[4:8]
+    b'jP  '
+    >>> encode(numpy.zeros((45, 67), numpy.uint8), "mjpeg", quality=90)[:2]
+    b'\\xff\\xd8'
+    """
     with Encoder(picture, codec, lossless=lossless, **{"in_flight": 1, "copy": False, **options}) as encoder:  # type: ignore[call-overload]
         return next(encoder.encode([picture]))
 
@@ -832,13 +841,22 @@ def _options_of(codec: Optional[str], data: Any, out: Any, options: dict[str, An
 
 def decode(data: _Data, codec: Optional[str] = None, *, out: Any = None, **options: Any) -> Picture:
     """One picture. codec None: as the first bytes tell. out: as of Decoder.submit(), in the host's memory or CUDA's. Other
-    arguments and errors are Decoder's."""
+    arguments and errors are Decoder's.
+
+    >>> jp2 = encode(numpy.full((45, 67), 9, numpy.uint8))
+    >>> decode(jp2, region=(8, 0, 4, 2)).planes[0].tolist()
+    [[9, 9, 9, 9], [9, 9, 9, 9]]
+    """
     with Decoder(**{"in_flight": 1, **_options_of(codec, data, out, options)}) as decoder:
         return next(decoder.decode([data], None if out is None else [out]))
 
 
 def header(data: _Data, codec: Optional[str] = None, **options: Any) -> Header:
-    """What decode() would fill, without decoding. Arguments and errors are Decoder's."""
+    """What decode() would fill, without decoding. Arguments and errors are Decoder's.
+
+    >>> header(encode(numpy.zeros((45, 67, 3), numpy.uint8)), reduce=1).shapes
+    [(23, 34), (23, 34), (23, 34)]
+    """
     with Decoder(**{**_options_of(codec, data, None, options), "device": "cpu", "threads": 1, "in_flight": 1}) as decoder:
         return decoder.header(data)
 
@@ -891,7 +909,12 @@ class Recoder:
 def recode(data: _Data, htj2k: bool = True, threads: int = 0) -> bytes:
     """A picture of JPEG 2000 Part 1 as HTJ2K, or with htj2k=False back, by coefficients: no samples change. A codestream, or a
     JP2 or JPH file, whose other boxes stay. What HTJ2K cannot keep, such as ends of layers, is logged. threads: of the CPU, 0:
-    one per core. Raises InvalidError (a ValueError), MemoryError; NotImplementedError."""
+    one per core. Raises InvalidError (a ValueError), MemoryError; NotImplementedError.
+
+    >>> jph = recode(encode(numpy.zeros((45, 67), numpy.uint8)))
+    >>> jph[20:24]
+    b'jph '
+    """
     with Recoder(htj2k, threads) as recoder:
         return recoder.recode(data)
 
@@ -911,7 +934,15 @@ def decode_batch(packets: Iterable[_Data], in_flight: int = 8, codec: Optional[s
 
 def decode_into(packets: Sequence[_Data], out: Any, codec: Optional[str] = None, *, in_flight: int = 32, **options: Any) -> numpy.ndarray:
     """Decodes packets to a batch, such as a tensor of (n, components, height, width) on a GPU: see Decoder.decode_into(), and Decoder
-    for other arguments and errors. codec None: as the first one tells."""
+    for other arguments and errors. codec None: as the first one tells.
+
+    >>> files = [encode(numpy.full((45, 67, 3), n, numpy.uint8)) for n in range(4)]
+    >>> batch = numpy.empty((4, 3, 45, 67), numpy.uint8)
+    >>> decode_into(files, batch).tolist()  # none is corrupt
+    [False, False, False, False]
+    >>> batch[:, 1, 0, 0].tolist()
+    [0, 1, 2, 3]
+    """
     if not len(packets):
         return numpy.zeros(0, bool)
     plane = _planes.describe_batch(out, len(packets))[0].planes[0]

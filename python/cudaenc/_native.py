@@ -34,6 +34,16 @@ class InvalidError(CudaencError, ValueError):
     """An option, a format, an array or a call that is not allowed; the text names it."""
 
 
+def get_include() -> str:
+    """The folder of cudaenc.h, for programs in C; get_library() is what they are linked with."""
+    return str(_HERE)
+
+
+def get_library() -> str:
+    """The path of the shared library, or its name where the system's is taken."""
+    return path
+
+
 def version() -> str:
     """That of the library."""
     number = lib.cudaenc_version()

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """MP4 files and streams of H.264, by PyAV: pip install cudaenc[video]
 
-    write_mp4("out.mp4", frames, frame_rate=24, crf=20)
-    with Writer("out.mp4", frame_rate=24, audio="speech.m4a") as writer:    # frames as they come
-        writer.add(frames)
-    for chunk in stream(frames, frame_rate=24, fragment=0.5): ...           # fragmented MP4, for HTTP
+    >>> import numpy
+    >>> frames = numpy.zeros((48, 90, 160, 3), numpy.uint8)
+    >>> write_mp4(io.BytesIO(), frames, frame_rate=24, crf=20)    # or a path
+    48
+    >>> with Writer(None, frame_rate=24) as writer:               # frames as they come; audio="speech.m4a"
+    ...     writer.add(frames)
+    >>> writer.data[4:8]
+    b'ftyp'
+    >>> len(list(stream(frames, frame_rate=24, fragment=0.5)))    # fragmented MP4, for HTTP
+    5
 
 Frames are arrays of NumPy, PyTorch, CuPy, or of others by DLPack: one, (height, width, channels), or many, (n, height,
 width, channels). Other layouts are found by their channels, or named: layout="nchw". Channels are R, G, B, with alpha, which is left out, or
