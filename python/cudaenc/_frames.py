@@ -100,8 +100,9 @@ def _bytes_of(array: Any) -> Any:
     for value in map(float, extremes):
         if not -1 / 510 <= value <= 1 + 1 / 510:
             raise InvalidError(f"sample {value:g} is not allowed: floating-point frames are 0 to 1")
-    array = (array * 255 + 0.5).clip(0, 255)
-    return array.byte() if of_torch else array.astype("uint8")
+    array = array * 255
+    array += 0.5
+    return array.clamp_(0, 255).byte() if of_torch else array.clip(0, 255, out=array).astype("uint8")
 
 
 def _joined(arrays: Sequence[Any], axis: int) -> Any:
