@@ -800,8 +800,7 @@ class Decoder(_Session):
         buffers = [ffi.from_buffer("uint8_t[]", packet) for packet in data]
         info = ffi.new("CudaencPictureInfo *", {"struct_size": ffi.sizeof("CudaencPictureInfo")})
         outcome = self._log.outcome(lib.cudaenc_decoder_read_header(self._handle, buffers[0], len(data[0]), info))
-        if outcome.code != lib.CUDAENC_OK:
-            error = outcome.error()
+        if (error := outcome.error()) is not None:
             raise type(error)(f"picture 0: {error}")
         header = _planes.header_of(info)
         _planes.check(out, header, self._device_planes)
