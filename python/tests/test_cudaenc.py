@@ -921,6 +921,20 @@ class Protocols(unittest.TestCase):
                         decoder.submit(data, wrong)
 
     @unittest.skipUnless("emu" in os.environ.get("CUDAENC_LIBRARY", ""), "no emulator in this library")
+    def test_rgb_in_cuda_memory(self):
+        planes = [[picture(46, 68), picture(23, 34), picture(23, 34)] for _ in range(9)]
+        packets = list(cudaenc.encode_batch(planes, "mjpeg", format="yuvj420p"))
+        packets[4] = packets[4][:len(packets[4]) * 2 // 3]  # the host decodes it
+        expected, out, host = numpy.zeros((3, 9, 3, 46, 68), numpy.uint8)
+        corrupt = cudaenc.decode_into(packets, expected, rgb=True, device="cpu")
+        self.assertEqual(corrupt.tolist(), [n == 4 for n in range(9)])
+        for to, memory in (out, InCuda(out)), (host, host):
+            for in_flight in 1, 8:
+                to[:] = 0
+                self.assertTrue((cudaenc.decode_into(packets, memory, rgb=True, device="emu", in_flight=in_flight) == corrupt).all())
+                self.assertTrue(numpy.array_equal(to, expected))
+
+    @unittest.skipUnless("emu" in os.environ.get("CUDAENC_LIBRARY", ""), "no emulator in this library")
     def test_packets_in_cuda_memory(self):
         array = picture(45, 67, 3)
         with cudaenc.Encoder(array, "mjpeg", device="emu", device_packets=True) as encoder:
