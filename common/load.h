@@ -16,6 +16,13 @@ struct SampleLayout {
     int32_t depth;        // bits
 };
 
+// The first eight bits of samples.
+CUDAENC_HD constexpr SampleLayout eight_bits_of(SampleLayout s) {
+    s.shift += s.depth - 8;
+    s.depth = 8;
+    return s;
+}
+
 // The level-shifted sample of column x and row y.
 CUDAENC_HD int32_t load_sample(const SampleLayout &s, int64_t x, int64_t y) {
     const uint8_t *at = s.data + y * s.stride + x * s.step;

@@ -542,8 +542,6 @@ std::string only_on_cpu(const Params &p) {
     if (p.gop_size == 1) return {};
     if (p.effort != kAllTypes) return format_string("P pictures with effort %d", p.effort);
     if (p.slice_max_bytes) return "P pictures with slice_max_bytes";
-    if (p.picture.chroma != ChromaFormat::c420 || p.picture.bit_depth > 8)
-        return format_string("P pictures of %s of %d bits", name_of(p.picture.chroma), p.picture.bit_depth);
     return {};
 }
 

@@ -271,14 +271,15 @@ DEVICE uint32_t skipped_before(const CavlcArguments &p, const PieceRange &range)
 }
 
 // mb_skip_run before the macroblock of the lane, or, of the last one of a slice, behind it; -1: there is none. With a
-// whole warp, whose lane i has macroblock i of the piece where that is present.
+// whole warp, whose lane First + i has macroblock i of the piece where that is present.
+template <int First>
 DEVICE int32_t skip_run_of(const CavlcArguments &p, const PieceRange &range, bool present, bool skipped) {
-    const int32_t lane = lane_id();
+    const int32_t lane = First ? max_of(lane_id() - First, 0) : lane_id();
     const auto ends_slice = [&] {
         return block_x() + 1 == grid_x() || load_readonly(p.ranges + block_x() + 1).begins_slice;
     };
     const bool has_run = present && (!skipped || (lane + 1 == range.count && ends_slice()));
-    const uint32_t coded = warp_ballot(present && !skipped) & ((1u << lane) - 1);
+    const uint32_t coded = warp_ballot(present && !skipped) >> First & ((1u << lane) - 1);
     int32_t run = coded ? lane - 1 - floor_log2(coded) : lane;
     if (warp_any(has_run && !coded)) {
         const uint32_t before = skipped_before(p, range);
@@ -389,9 +390,11 @@ DEVICE void code_piece(const CavlcArguments &p) {
 
     int32_t skip_run = -1;
     if constexpr (Predicted) {
-        static_assert(PieceThreads<F>::kHeaders % 32 == 0);
+        constexpr int kFirst = PieceThreads<F>::kHeaders % 32;
+        static_assert(kFirst + kPieceMacroblocks <= 32);
         if (warp_id() == PieceThreads<F>::kHeaders / 32)
-            skip_run = skip_run_of(p, range, unit.is_header && unit.present, unit.m.type == MacroblockType::skip);
+            skip_run =
+                skip_run_of<kFirst>(p, range, unit.is_header && unit.present, unit.m.type == MacroblockType::skip);
     }
     if (!unit.is_header)
         bits = unit.code(levels, totals, slot);
@@ -469,7 +472,10 @@ CAVLC_KERNEL(c400, false, h264_cavlc_400)
 CAVLC_KERNEL(c420, false, h264_cavlc_420)
 CAVLC_KERNEL(c422, false, h264_cavlc_422)
 CAVLC_KERNEL(c444, false, h264_cavlc_444)
+CAVLC_KERNEL(c400, true, h264_cavlc_400_p)
 CAVLC_KERNEL(c420, true, h264_cavlc_420_p)
+CAVLC_KERNEL(c422, true, h264_cavlc_422_p)
+CAVLC_KERNEL(c444, true, h264_cavlc_444_p)
 #undef CAVLC_KERNEL
 
 }  // namespace cudaenc::h264

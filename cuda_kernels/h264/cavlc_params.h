@@ -145,14 +145,14 @@ struct CavlcArguments {
     NalResult *result;      // in pinned memory; the kernel writes `failed`
     const uint32_t *coded;  // SkipMapParams::coded, of P slices
 };
-// Grid: a thread-block a piece, of PieceThreads<F>::kThreads. Predicted: of P slices, which 4:2:0 alone has.
+// Grid: a thread-block a piece, of PieceThreads<F>::kThreads. Predicted: of P slices.
 template <ChromaFormat F, bool Predicted>
 struct CavlcParams : CavlcArguments {
-    static constexpr KernelName kernel{"h264/cavlc", Predicted                 ? "h264_cavlc_420_p"
-                                                     : F == ChromaFormat::c400 ? "h264_cavlc_400"
-                                                     : F == ChromaFormat::c420 ? "h264_cavlc_420"
-                                                     : F == ChromaFormat::c422 ? "h264_cavlc_422"
-                                                                               : "h264_cavlc_444"};
+    static constexpr KernelName kernel{"h264/cavlc",
+                                       F == ChromaFormat::c400   ? (Predicted ? "h264_cavlc_400_p" : "h264_cavlc_400")
+                                       : F == ChromaFormat::c420 ? (Predicted ? "h264_cavlc_420_p" : "h264_cavlc_420")
+                                       : F == ChromaFormat::c422 ? (Predicted ? "h264_cavlc_422_p" : "h264_cavlc_422")
+                                                                 : (Predicted ? "h264_cavlc_444_p" : "h264_cavlc_444")};
 };
 
 // Which macroblocks of P slices are not skipped. Grid: a thread a macroblock, in thread-blocks of kSkipMapThreads.

@@ -5,21 +5,18 @@
 
 namespace cudaenc::h264 {
 
-namespace {
-
-int sample_bytes(const DeblockPicture &picture) { return picture.bit_depth > 8 ? 2 : 1; }
-
-}  // namespace
-
 DeviceDeblocker::DeviceDeblocker(std::shared_ptr<Device> device, const DeblockPicture &picture,
-                                 const DeblockTables &tables)
-    : device_(std::move(device)), picture_(picture), tables_(upload_now(device_, std::vector<DeblockTables>{tables})) {}
+                                 const DeblockTables &tables, int sample_bytes)
+    : device_(std::move(device)),
+      picture_(picture),
+      sample_bytes_(sample_bytes),
+      tables_(upload_now(device_, std::vector<DeblockTables>{tables})) {}
 
 DeblockBuffers DeviceDeblocker::make_buffers() const {
     const size_t macroblocks = static_cast<size_t>(picture_.columns) * static_cast<size_t>(picture_.rows);
-    const int bytes = sample_bytes(picture_);
-    return {.luma_records = {device_, macroblocks * static_cast<size_t>(luma_record_words(bytes))},
-            .chroma_records = {device_, macroblocks * static_cast<size_t>(chroma_record_words(picture_.format, bytes))},
+    return {.luma_records = {device_, macroblocks * static_cast<size_t>(luma_record_words(sample_bytes_))},
+            .chroma_records = {device_,
+                               macroblocks * static_cast<size_t>(chroma_record_words(picture_.format, sample_bytes_))},
             .tickets = {device_, 1}};
 }
 
@@ -41,7 +38,7 @@ void DeviceDeblocker::filter(Device::Stream stream, DeblockBuffers &buffers, con
     arguments.picture.vectors = picture.vectors;
     with_format(picture_.format, [&]<ChromaFormat F>() {
         const Grid grid{static_cast<unsigned>(ceil_div(deblock_jobs(F) * picture_.rows, kDeblockWarps))};
-        if (sample_bytes(picture_) == 1)
+        if (sample_bytes_ == 1)
             device_->launch(stream, grid, 32 * kDeblockWarps, DeblockParams<F, 1>{arguments});
         else
             device_->launch(stream, grid, 32 * kDeblockWarps, DeblockParams<F, 2>{arguments});

@@ -18,12 +18,13 @@ struct DeblockBuffers {
 
 class DeviceDeblocker {
   public:
-    // picture: its format and size; tables, macroblocks and vectors are not read.
-    DeviceDeblocker(std::shared_ptr<Device> device, const DeblockPicture &picture, const DeblockTables &tables);
+    // picture: its format and size; tables, macroblocks and vectors are not read. sample_bytes: 1 or 2, of 10 bits 2.
+    DeviceDeblocker(std::shared_ptr<Device> device, const DeblockPicture &picture, const DeblockTables &tables,
+                    int sample_bytes);
     DeblockBuffers make_buffers() const;
 
     struct Picture {
-        std::array<DeblockPlane, 3> planes;    // filtered in place, of bytes with 8 bits, else of 16-bit words
+        std::array<DeblockPlane, 3> planes;    // filtered in place, of sample_bytes
         const DeblockMacroblock *macroblocks;  // in device memory, as the vectors
         const DeblockVector *vectors;
     };
@@ -33,6 +34,7 @@ class DeviceDeblocker {
   private:
     const std::shared_ptr<Device> device_;
     const DeblockPicture picture_;
+    const int sample_bytes_;
     DeviceArray<DeblockTables> tables_;
 };
 

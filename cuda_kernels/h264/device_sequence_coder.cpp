@@ -40,26 +40,30 @@ DeviceSequenceCoder::DeviceSequenceCoder(std::shared_ptr<Device> device, const P
       search_(device_, format.width, format.height, vertical),
       refinement_(device_, columns_, rows_, vertical),
       intra_coder_(device_, format, 1),
-      inter_coder_(device_, format.width, format.height, vertical, format.transform_8x8),
+      inter_coder_(device_, format, vertical),
       intra_macroblocks_(device_, format, intra_coder_),
       slices_(upload_now(device_, row_slices(format))),
       refined_(refinement_.make_buffers()) {
     const size_t count = static_cast<size_t>(format.macroblocks());
-    for (int i = kWhole + 1; i < kHalfPlanes; i++) between_[i] = DevicePlane(device_, 16 * columns_, 16 * rows_);
+    const int bytes = decoded_sample_bytes(format.chroma, format.bit_depth);
+    for (int i = bytes == 1 ? kRight : kWhole; i < kHalfPlanes; i++)
+        between_[i] = DevicePlane(device_, 16 * columns_, 16 * rows_);
     motion_ = {device_, count};
     outcomes_ = {device_, count};
     decoded_qps_ = {device_, count};
     deblock_macroblocks_ = {device_, count};
     deblock_vectors_ = {device_, 16 * count};
     if (!deblock) return;
-    deblocker_ = std::make_unique<DeviceDeblocker>(device_, deblock_format(format), make_deblock_tables(8));
+    deblocker_ = std::make_unique<DeviceDeblocker>(device_, deblock_format(format),
+                                                   make_deblock_tables(format.bit_depth), bytes);
     deblock_buffers_ = deblocker_->make_buffers();
 }
 
 SequenceFrame DeviceSequenceCoder::make_frame() const {
     SequenceFrame frame{.source = search_.make_pyramid(), .decoded = {}};
-    for (int c = 0; c < 3; c++)
-        frame.decoded[c] = DevicePlane(device_, columns_ * format_.columns(c), rows_ * format_.rows(c));
+    const int bytes = decoded_sample_bytes(format_.chroma, format_.bit_depth);
+    for (int c = 0; c < format_.components(); c++)
+        frame.decoded[c] = DevicePlane(device_, columns_ * format_.columns(c), rows_ * format_.rows(c), bytes);
     return frame;
 }
 
@@ -73,8 +77,9 @@ SequenceBuffers DeviceSequenceCoder::make_buffers(bool finds_cuts) const {
 
 ReferencePlanes DeviceSequenceCoder::planes_of(const SequenceFrame &frame) const {
     ReferencePlanes planes{};
-    for (int i = 0; i < kHalfPlanes; i++) planes.luma[i] = i == kWhole ? frame.decoded[0].plane() : between_[i].plane();
-    for (int i = 0; i < 2; i++) planes.chroma[i] = frame.decoded[1 + i].plane();
+    for (int i = 0; i < 3; i++) planes.decoded[i] = frame.decoded[i].plane();
+    for (int i = 0; i < kHalfPlanes; i++) planes.luma[i] = between_[i].plane();
+    if (decoded_sample_bytes(format_.chroma, format_.bit_depth) == 1) planes.luma[kWhole] = planes.decoded[0];
     return planes;
 }
 
@@ -88,7 +93,7 @@ void DeviceSequenceCoder::search(Device::Stream stream, const Picture &picture) 
     if (!picture.before) return;
     choose_qps(stream, picture);
     intra_macroblocks_.rank(stream, picture.components, picture.buffers->intra_macroblocks);
-    search_.find(stream, picture.own->source, picture.before->source, satd_lambda_of(picture.qp),
+    search_.find(stream, picture.own->source, picture.before->source, motion_lambda_of(picture.qp),
                  picture.buffers->search);
     if (picture.buffers->costs)
         search_.find_costs(stream, picture.own->source, picture.before->source, picture.buffers->search,
@@ -108,7 +113,7 @@ void DeviceSequenceCoder::choose_qps(Device::Stream stream, const Picture &pictu
     SequenceBuffers &b = *picture.buffers;
     const uint32_t count = static_cast<uint32_t>(format_.macroblocks());
     if (is_adaptive(picture)) {
-        b.constant_qp = -1;
+        b.constant_qp.reset();
         device_->launch(stream, {static_cast<unsigned>(ceil_div(count, kQpThreads / 32))}, kQpThreads,
                         AdaptiveQpParams{.luma = picture.components[0],
                                          .picture_width = format_.width,
@@ -141,7 +146,8 @@ void DeviceSequenceCoder::code(Device::Stream stream, const Picture &picture) {
                           aq_strength_, planes);
     }
     finish_picture(*device_, stream,
-                   {.columns = columns_,
+                   {.format = format_.chroma,
+                    .columns = columns_,
                     .rows = rows_,
                     .slice_qp = std::min(picture.qp, kMaxQp),
                     .slices = slices_.data(),
@@ -158,7 +164,7 @@ void DeviceSequenceCoder::code(Device::Stream stream, const Picture &picture) {
                                       .count = static_cast<uint32_t>(format_.macroblocks()),
                                       .qps = intra.qps.data(),
                                       .slice_qp = picture.qp,
-                                      .bit_depth = 8});
+                                      .bit_depth = format_.bit_depth});
 }
 
 void DeviceSequenceCoder::code_predicted(Device::Stream stream, const Picture &picture) {
@@ -169,7 +175,7 @@ void DeviceSequenceCoder::code_predicted(Device::Stream stream, const Picture &p
     refinement_.find(stream, luma, reference, picture.buffers->search.found.data(), intra.qps.data(), drop_step,
                      picture.refresh, refined_);
     DeviceInterCoder::Picture inter{.luma = luma.plane(),
-                                    .chroma = {picture.components[1], picture.components[2]},
+                                    .components = picture.components,
                                     .decoded = {},
                                     .qps = intra.qps.data(),
                                     .drop_step = drop_step,
@@ -204,7 +210,7 @@ void DeviceSequenceCoder::keep(Device::Stream stream, const Picture &picture) {
 }
 
 void DeviceSequenceCoder::refer_to(Device::Stream stream, const SequenceFrame &frame) const {
-    complete_reference(*device_, stream, planes_of(frame));
+    complete_reference(*device_, stream, planes_of(frame), format_.chroma, format_.bit_depth);
 }
 
 }  // namespace cudaenc::h264

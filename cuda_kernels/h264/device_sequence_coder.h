@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pictures of a sequence on a device, as SequenceCoder: IDR pictures, and P pictures that refer to the one before.
-// 4:2:0 of 8 bits, slices of whole rows.
+// Slices are of whole rows.
 #pragma once
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "deblocker.h"
 #include "inter/device_inter_coder.h"
@@ -17,7 +18,7 @@ namespace cudaenc::h264 {
 // What the next picture refers to: the picture as it was, and as a decoder has it.
 struct SequenceFrame {
     DevicePyramid source;
-    DevicePlane decoded[3];
+    DevicePlane decoded[3];  // see decoded_sample_bytes()
 };
 
 // The device memory of a picture in flight.
@@ -25,7 +26,7 @@ struct SequenceBuffers {
     IntraBuffers intra;  // macroblocks and levels, QPs, and what an IDR picture takes
     DeviceIntraMacroblocks::Buffers intra_macroblocks;
     DeviceMotionSearch::Buffers search;
-    int constant_qp = -1;  // that intra.qps has; -1: others
+    std::optional<int> constant_qp = {};  // that intra.qps has
     std::unique_ptr<PinnedArray<SceneCosts>> costs =
         nullptr;  // of rows of macroblocks; nullptr: scene cuts are not looked for
 };
@@ -82,7 +83,7 @@ class DeviceSequenceCoder {
     DeviceArray<RowSlice> slices_;                // of rows
     std::unique_ptr<DeviceDeblocker> deblocker_;  // nullptr: references are not filtered
     // Of the picture that is coded.
-    DevicePlane between_[kHalfPlanes];  // samples between samples of the reference; the first one is empty
+    DevicePlane between_[kHalfPlanes];  // of the reference, 8 bits; the first one is empty where decoded[0] has bytes
     DeviceMotionRefinement::Buffers refined_;
     DeviceArray<MacroblockMotion> motion_;
     DeviceArray<InterOutcome> outcomes_;

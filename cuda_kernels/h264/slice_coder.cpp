@@ -253,20 +253,18 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
                                    .result = b.result->data(),
                                    .coded = b.coded.data()};
     const Grid pieces{static_cast<unsigned>(ranges_.count())};
-    if (!picture.predicted) {
-        with_format(format_.chroma, [&]<ChromaFormat F>() {
-            device_->launch(stream, pieces, PieceThreads<F>::kThreads, CavlcParams<F, false>{arguments});
-        });
-    } else {
-        constexpr ChromaFormat F = ChromaFormat::c420;
-        if (format_.chroma != F) throw Error(CUDAENC_ERR_INTERNAL, "P slices of another format than 4:2:0");
+    if (picture.predicted)
         device_->launch(stream, {static_cast<unsigned>(ceil_div(format_.macroblocks(), kSkipMapThreads))},
                         kSkipMapThreads,
                         SkipMapParams{.count = static_cast<uint32_t>(format_.macroblocks()),
                                       .macroblocks = picture.macroblocks,
                                       .coded = b.coded.data()});
-        device_->launch(stream, pieces, PieceThreads<F>::kThreads, CavlcParams<F, true>{arguments});
-    }
+    with_format(format_.chroma, [&]<ChromaFormat F>() {
+        if (picture.predicted)
+            device_->launch(stream, pieces, PieceThreads<F>::kThreads, CavlcParams<F, true>{arguments});
+        else
+            device_->launch(stream, pieces, PieceThreads<F>::kThreads, CavlcParams<F, false>{arguments});
+    });
     device_->launch(stream, {static_cast<unsigned>(groups)}, kGroupThreads,
                     NalParams{.ranges = groups_.data(),
                               .headers = headers,

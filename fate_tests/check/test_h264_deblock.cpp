@@ -240,7 +240,7 @@ class OnDevice {
     OnDevice(const std::shared_ptr<Device> &device, const Case &c)
         : device_(device),
           case_(c),
-          deblocker_(device, c.picture(), c.tables),
+          deblocker_(device, c.picture(), c.tables, c.picture().bit_depth > 8 ? 2 : 1),
           buffers_(deblocker_.make_buffers()),
           macroblocks_(upload_now(device, c.macroblocks)),
           vectors_(upload_now(device, c.vectors)) {

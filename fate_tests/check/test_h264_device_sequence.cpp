@@ -39,21 +39,39 @@ int sample_of(Random &random, Motion motion, int number, int c, int x, int y) {
 
 struct Planes {
     int width, height;
-    std::vector<uint8_t> samples[3];
-    Planes(Random &random, int w, int h, Motion motion, int number) : width(w), height(h) {
-        for (int c = 0; c < 3; c++)
+    H264Format format;
+    std::vector<uint8_t> samples[3];  // of 10 bits in words of 16
+    Planes(Random &random, const H264Format &f, int w, int h, Motion motion, int number)
+        : width(w), height(h), format(f) {
+        for (int c = 0; c < components(); c++)
             for (int y = 0; y < rows(c); y++)
-                for (int x = 0; x < columns(c); x++)
-                    samples[c].push_back(static_cast<uint8_t>(sample_of(random, motion, number, c, x, y)));
+                for (int x = 0; x < columns(c); x++) {
+                    // Of chroma that has all columns or rows, the sample of 4:2:0 near it.
+                    const int full_x = columns(c) == width ? x : 2 * x, full_y = rows(c) == height ? y : 2 * y;
+                    const int sample = c ? sample_of(random, motion, number, c, full_x / 2, full_y / 2)
+                                         : sample_of(random, motion, number, c, x, y);
+                    if (format.depth == 8) {
+                        samples[c].push_back(static_cast<uint8_t>(sample));
+                        continue;
+                    }
+                    const int deep = 4 * sample + random.between(0, 3);
+                    samples[c].push_back(static_cast<uint8_t>(deep));
+                    samples[c].push_back(static_cast<uint8_t>(deep >> 8));
+                }
     }
-    int columns(int c) const { return c ? (width + 1) / 2 : width; }
-    int rows(int c) const { return c ? (height + 1) / 2 : height; }
-    SampleLayout layout(int c, const uint8_t *data) const { return {data, columns(c), 1, 0, 8}; }
+    int components() const { return format.chroma == ChromaFormat::c400 ? 1 : 3; }
+    int columns(int c) const { return c && chroma_blocks(format.chroma) ? (width + 1) / 2 : width; }
+    int rows(int c) const { return c && format.chroma == ChromaFormat::c420 ? (height + 1) / 2 : height; }
+    int bytes() const { return format.depth > 8 ? 2 : 1; }
+    SampleLayout layout(int c, const uint8_t *data) const {
+        return {data, columns(c) * bytes(), bytes(), 0, format.depth};
+    }
 };
 
 // ---- The coder
 
 struct Case {
+    H264Format input;
     PictureFormat format;
     Motion motion;
     bool deblock;
@@ -61,11 +79,12 @@ struct Case {
     std::vector<Planes> pictures;
     std::vector<int> qps;
 
-    Case(Random &random, int width, int height, Motion m, int count)
-        : format{.width = width,
+    Case(Random &random, const H264Format &of, int width, int height, Motion m, int count)
+        : input(of),
+          format{.width = width,
                  .height = height,
-                 .chroma = ChromaFormat::c420,
-                 .bit_depth = 8,
+                 .chroma = of.chroma,
+                 .bit_depth = of.depth,
                  .slices = random.one_in(2) ? 1 : random.between(1, (height + 15) / 16),
                  .transform_8x8 = !random.one_in(3),
                  .long_level_prefix = true,
@@ -75,19 +94,19 @@ struct Case {
           aq_strength(random.one_in(2) ? 0 : random.between(1, 1024)),
           gop_size(random.between(2, 9)),
           refresh(random.one_in(2) ? random.between(1, 4) : 0) {
-        const int qp = random.between(0, kMaxQp);
+        const int lowest_qp = -qp_bd_offset(of.depth), qp = random.between(lowest_qp, kMaxQp);
         for (int i = 0; i < count; i++) {
-            pictures.emplace_back(random, width, height, motion, i);
+            pictures.emplace_back(random, input, width, height, motion, i);
             qps.push_back(random.one_in(8)   ? kMaxQp + random.between(1, kDropSteps)
-                          : random.one_in(3) ? random.between(0, kMaxQp)
+                          : random.one_in(3) ? random.between(lowest_qp, kMaxQp)
                                              : qp);
         }
     }
     std::string name(size_t picture) const {
         return format_string(
-            "%dx%d, %d slices, %s, QP %d, adaptive %d, filter %d, 8x8 %d, gop %d, refresh %d, picture %zu",
-            format.width, format.height, format.slices, motion_names[static_cast<int>(motion)], qps[picture],
-            aq_strength, deblock, format.transform_8x8, gop_size, refresh, picture);
+            "%s, %dx%d, %d slices, %s, QP %d, adaptive %d, filter %d, 8x8 %d, gop %d, refresh %d, picture %zu",
+            input.name, format.width, format.height, format.slices, motion_names[static_cast<int>(motion)],
+            qps[picture], aq_strength, deblock, format.transform_8x8, gop_size, refresh, picture);
     }
     bool predicted(size_t picture) const { return picture % static_cast<size_t>(gop_size) != 0; }
     RefreshColumns columns(size_t picture) const {
@@ -104,13 +123,18 @@ std::vector<ReconstructedPicture> code_on_cpu(const Case &c) {
     for (size_t i = 0; i < c.pictures.size(); i++) {
         ReconstructedPicture coded(f);
         SampleLayout layouts[3];
-        for (int k = 0; k < 3; k++) layouts[k] = c.pictures[i].layout(k, c.pictures[i].samples[k].data());
+        for (int k = 0; k < f.components(); k++) layouts[k] = c.pictures[i].layout(k, c.pictures[i].samples[k].data());
         coder.begin(layouts, pool);
         coder.encode(layouts, {.qp = c.qps[i], .effort = kAllTypes, .aq_strength = c.aq_strength}, c.predicted(i), pool,
                      coded.macroblocks.data(), coded.levels.data(), c.columns(i));
         coder.keep(pool);
-        coded.copy_rows(
-            [&](int k, uint8_t *to, int y, size_t width) { std::copy_n(coder.decoded(k).at(0, y).data, width, to); });
+        coded.copy_rows([&](int k, uint8_t *to, int y, size_t bytes) {
+            const Sample *const row = coder.decoded(k).at(0, y).data;
+            if (coded.sample_bytes == 1)
+                std::copy_n(row, bytes, to);
+            else
+                std::memcpy(to, row, bytes);
+        });
         coded.clear_uncoded();
         all.push_back(std::move(coded));
     }
@@ -132,7 +156,7 @@ std::vector<ReconstructedPicture> code_on_device(const std::shared_ptr<Device> &
                                              .components = {},
                                              .qp = c.qps[i],
                                              .refresh = c.columns(i)};
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < f.components(); k++) {
             samples[k] = upload_now(device, c.pictures[i].samples[k]);
             picture.components[static_cast<size_t>(k)] = c.pictures[i].layout(k, samples[k].data());
         }
@@ -147,8 +171,8 @@ std::vector<ReconstructedPicture> code_on_device(const std::shared_ptr<Device> &
         const IntraBuffers &own = picture.buffers->intra;
         device->download(nullptr, coded.macroblocks.data(), own.macroblocks.data(), own.macroblocks.bytes());
         device->download(nullptr, coded.levels.data(), own.levels.data(), own.levels.bytes());
-        coded.copy_rows([&](int k, uint8_t *to, int y, size_t width) {
-            device->download(nullptr, to, picture.own->decoded[k].plane().at(0, y), width);
+        coded.copy_rows([&](int k, uint8_t *to, int y, size_t bytes) {
+            device->download(nullptr, to, picture.own->decoded[k].plane().samples<uint8_t>(0, y), bytes);
         });
         device->synchronize(Device::Stream{});
         coded.clear_uncoded();
@@ -164,7 +188,9 @@ START_TEST(coder) {
     int predicted = 0, intra = 0, skipped = 0;
     for (int round = 0; round < 24; round++) {
         const auto &size = random.of(sizes);
-        const Case c(random, size[0], size[1], static_cast<Motion>(round % static_cast<int>(Motion::kinds)), 5);
+        // Each other one is of 4:2:0 with 8 bits, then of all formats in turn.
+        const H264Format &input = h264_inputs[round % 2 ? 0 : round / 2 % 8];
+        const Case c(random, input, size[0], size[1], static_cast<Motion>(round % static_cast<int>(Motion::kinds)), 5);
         const std::vector<ReconstructedPicture> expected = code_on_cpu(c),
                                                 own = code_on_device(device, c, random.one_in(3));
         for (size_t i = 0; i < own.size(); i++) {
@@ -173,9 +199,9 @@ START_TEST(coder) {
                 const Macroblock &a = own[i].macroblocks[m], &b = expected[i].macroblocks[m];
                 EXPECT(a.type == b.type, "%s, macroblock %zu: type %d, not %d", what.c_str(), m,
                        static_cast<int>(a.type), static_cast<int>(b.type));
-                for (size_t k = m * ReconstructedPicture::kLevels; k < (m + 1) * ReconstructedPicture::kLevels; k++)
+                for (size_t k = m * own[i].levels_each; k < (m + 1) * own[i].levels_each; k++)
                     EXPECT(own[i].levels[k] == expected[i].levels[k], "%s, macroblock %zu, level %zu: %d, not %d",
-                           what.c_str(), m, k % ReconstructedPicture::kLevels, own[i].levels[k], expected[i].levels[k]);
+                           what.c_str(), m, k % own[i].levels_each, own[i].levels[k], expected[i].levels[k]);
                 const int parts = a.type < MacroblockType::p16x16 || a.type > MacroblockType::p8x8
                                       ? 0
                                       : parts_of(static_cast<Shape>(static_cast<int>(a.type) -
@@ -189,7 +215,7 @@ START_TEST(coder) {
                 intra += !is_inter(a.type);
                 skipped += a.type == MacroblockType::skip;
             }
-            for (int k = 0; k < 3; k++)
+            for (int k = 0; k < c.format.components(); k++)
                 EXPECT(own[i].planes[k] == expected[i].planes[k], "%s: component %d", what.c_str(), k);
         }
     }
@@ -202,7 +228,8 @@ END_TEST
 
 CudaencFrame frame_of(const Planes &p) {
     CudaencFrame frame{};
-    for (int c = 0; c < 3; c++) frame.data[c] = p.samples[c].data(), frame.stride[c] = p.columns(c);
+    for (int c = 0; c < p.components(); c++)
+        frame.data[c] = p.samples[c].data(), frame.stride[c] = p.columns(c) * p.bytes();
     return frame;
 }
 
@@ -252,7 +279,9 @@ CudaencConfig config_of(Random &random, const CudaencFormat &format, Rate rate, 
     o.gop_size = random.one_in(2) ? 250 : random.between(2, 5);
     if (random.one_in(2)) o.intra_refresh = random.between(1, o.gop_size - 1) % 5;
     o.deblock = random.between(-1, 1);
-    o.profile = random.between(CUDAENC_H264_CONSTRAINED_BASELINE, CUDAENC_H264_HIGH);
+    const bool is_420 = format.components == 3 && format.component[1].log2_subsample_y;
+    if (is_420 && format.component[0].depth == 8)
+        o.profile = random.between(CUDAENC_H264_CONSTRAINED_BASELINE, CUDAENC_H264_HIGH);
     o.aud = random.between(0, 1);
     if (random.one_in(2)) o.slices = random.between(1, (format.height + 15) / 16);
     o.rate_control = CUDAENC_H264_CONSTANT_QP;
@@ -275,12 +304,13 @@ START_TEST(streams) {
     const Rate rate = static_cast<Rate>(_i % static_cast<int>(Rate::kinds));
     const int sizes[][2] = {{16, 16}, {48, 80}, {90, 70}, {130, 50}, {75, 50}};
     const auto &size = random.of(sizes);
-    const CudaencFormat format = make_h264_format(h264_inputs[0], size[0], size[1]);
+    const H264Format &input = h264_inputs[_i % 2 ? 0 : _i / 2 % 8];
+    const CudaencFormat format = make_h264_format(input, size[0], size[1]);
     const Motion motion =
         rate == Rate::level ? Motion::noise : static_cast<Motion>(random.below(static_cast<uint32_t>(Motion::kinds)));
     std::vector<Planes> pictures;
     for (int i = 0; i < 8; i++)
-        pictures.emplace_back(random, size[0], size[1], rate == Rate::level && i % 3 ? Motion::pan : motion, i);
+        pictures.emplace_back(random, input, size[0], size[1], rate == Rate::level && i % 3 ? Motion::pan : motion, i);
     CudaencConfig config = config_of(random, format, rate, &log);
     const int bad = random.one_in(3) ? random.between(0, 7) : -1;
     const Stream expected = encode_all(config, pictures, bad);
@@ -305,9 +335,10 @@ END_TEST
 START_TEST(frames_in_device_memory) {
     Random random(3);
     Log log;
-    const CudaencFormat format = make_h264_format(h264_inputs[0], 75, 50);
+    const H264Format &input = h264_inputs[0];
+    const CudaencFormat format = make_h264_format(input, 75, 50);
     std::vector<Planes> pictures;
-    for (int i = 0; i < 5; i++) pictures.emplace_back(random, 75, 50, Motion::many, i);
+    for (int i = 0; i < 5; i++) pictures.emplace_back(random, input, 75, 50, Motion::many, i);
     for (const bool rate : {false, true}) {
         CudaencConfig config = make_h264_config(format, "cpu", &log);
         config.h264.effort = 0;
@@ -344,7 +375,7 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("h264 device sequence");
     TCase *c = add_case(suite, "sequence");
     tcase_add_loop_test(c, coder, 0, static_cast<int>(device_specs.size()));
-    tcase_add_loop_test(c, streams, 0, 15);
+    tcase_add_loop_test(c, streams, 0, 20);
     tcase_add_loop_test(c, frames_in_device_memory, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }

@@ -72,7 +72,8 @@ START_TEST(devices) {
         const DeviceArray<DeblockMacroblock> inputs(device, count);
         const DeviceArray<DeblockVector> vectors(device, 16 * count);
         finish_picture(*device, nullptr,
-                       {.columns = c.columns,
+                       {.format = ChromaFormat::c420,
+                        .columns = c.columns,
                         .rows = c.rows,
                         .slice_qp = c.slice_qp,
                         .slices = slices.data(),

@@ -4,6 +4,7 @@
 #include "../../common/h264/inter/inter_coder.h"
 #include "../../common/h264/inter/refine_steps.h"
 #include "../../cuda_kernels/h264/inter/device_inter_coder.h"
+#include "h264_reconstructed_picture.h"
 #include "testing.h"
 
 using namespace cudaenc;
@@ -155,16 +156,18 @@ Coded code_on_device(const std::shared_ptr<Device> &device, const Case &c) {
     const DeviceArray<uint8_t> chroma[2] = {upload_now(device, c.source[1]), upload_now(device, c.source[2])};
     const DeviceArray<int8_t> qps = upload_now(device, c.qps);
     const DeviceArray<MacroblockMotion> field = upload_now(device, c.motion);
-    const DeviceInterCoder coder(device, c.width, c.height, c.vertical, c.transform_8x8);
+    PictureFormat format = make_picture_format(c.width, c.height, true);
+    format.transform_8x8 = c.transform_8x8;
+    const DeviceInterCoder coder(device, format, c.vertical);
     const DeviceInterCoder::Buffers buffers = coder.make_buffers();
     DeviceInterCoder::Picture picture{
         .luma = luma.plane(),
-        .chroma = {},
+        .components = {},
         .decoded = {decoded.luma[kWhole].plane(), decoded.chroma[0].plane(), decoded.chroma[1].plane()},
         .qps = qps.data(),
         .drop_step = c.drop_step,
         .field = field.data()};
-    for (int k = 0; k < 2; k++) picture.chroma[k] = {chroma[k].data(), c.source_width(1), 1, 0, 8};
+    for (size_t k = 0; k < 2; k++) picture.components[1 + k] = {chroma[k].data(), c.source_width(1), 1, 0, 8};
     coder.code(nullptr, picture, reference, buffers);
     Coded coded(c);
     const auto get = [&](auto &to, const auto &from) {

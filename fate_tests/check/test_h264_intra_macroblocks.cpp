@@ -14,7 +14,7 @@ using namespace cudaenc::testing;
 
 namespace {
 
-constexpr int kLevels = ReconstructedPicture::kLevels, kVertical = 64;
+constexpr int kLevels = 16 * blocks_per_macroblock(ChromaFormat::c420), kVertical = 64;
 
 // A picture, the one before as source and as decoded.
 struct Case {
@@ -122,7 +122,7 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
     const auto search_buffers = search.make_buffers();
     const DeviceMotionRefinement refinement(device, columns, rows, kVertical);
     const auto refined = refinement.make_buffers();
-    const DeviceInterCoder inter_coder(device, f.width, f.height, kVertical, f.transform_8x8);
+    const DeviceInterCoder inter_coder(device, f, kVertical);
     const auto inter = inter_coder.make_buffers();
     const DeviceIntraCoder intra_coder(device, f, 1);
     const DeviceIntraMacroblocks coder(device, f, intra_coder);
@@ -139,7 +139,7 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
                         c.refresh, refined);
         inter_coder.code(nullptr,
                          {.luma = own_pyramid.levels[0].plane(),
-                          .chroma = {source.layout[1], source.layout[2]},
+                          .components = source.layout,
                           .decoded = {planes[0], planes[1], planes[2]},
                           .qps = qps.data(),
                           .drop_step = c.drop_step,
@@ -157,7 +157,8 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
                     .refresh = c.refresh},
                    inter, buffers);
         finish_picture(*device, nullptr,
-                       {.columns = columns,
+                       {.format = ChromaFormat::c420,
+                        .columns = columns,
                         .rows = rows,
                         .slice_qp = c.qp,
                         .slices = slices.data(),

@@ -44,7 +44,7 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
                                      .tables = nullptr,
                                      .macroblocks = nullptr,
                                      .vectors = nullptr},
-                                    make_deblock_tables(8));
+                                    make_deblock_tables(8), 1);
     const DeviceSource uploaded(device, source);
     IntraBuffers buffers = coder.make_buffers();
     DeblockBuffers deblock_buffers = deblocker.make_buffers();
@@ -70,7 +70,8 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
         if (!deblock) continue;
         const bool adaptive = aq_strength && qp <= kMaxQp;
         finish_picture(*device, nullptr,
-                       {.columns = columns,
+                       {.format = ChromaFormat::c420,
+                        .columns = columns,
                         .rows = rows,
                         .slice_qp = std::min(qp, kMaxQp),
                         .slices = nullptr,

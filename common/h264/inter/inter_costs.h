@@ -17,6 +17,11 @@ inline constexpr uint32_t kMostHeaderBits = 33 + 5 + 4 + 8 * 27 + 11 + 12;
 // Bits that intra macroblocks take beside their residual, as source samples tell: modes of I_16x16, I_8x8 and I_4x4.
 inline constexpr uint32_t kBits16x16 = 8, kBits8x8 = 18, kBits4x4 = 54;
 
+// motion_lambda_of() of the same QP as QpChoice::satd_lambda is.
+CUDAENC_HD constexpr uint32_t motion_lambda_of(uint32_t satd_lambda, int bit_depth) {
+    return bit_depth == 8 ? satd_lambda : max_of(satd_lambda >> 2, uint32_t{64});  // QP' is 12 more
+}
+
 // A macroblock as inter. cost: kNotAllowed: the levels may exceed the limits of a macroblock; skipped: it has the
 // vector of P_Skip, and no levels.
 inline constexpr uint64_t kNotAllowed = UINT64_MAX;

@@ -9,21 +9,20 @@
 namespace cudaenc::h264 {
 
 constexpr int kCodeThreads = 128;
-// Inter macroblocks, but for mvd and qp_delta: transforms, levels, reconstruction; or P_Skip. 4:2:0 of 8 bits. Grid: a
-// warp a macroblock, in thread-blocks of kCodeThreads.
-struct CodeInterParams {
-    static constexpr KernelName kernel{"h264/inter/code", "h264_code_inter"};
+struct CodeInterArguments {
     int32_t columns, rows;  // macroblocks
     int32_t vertical;       // the limit for vectors, samples
     bool transform_8x8;
-    MarginPlane source;                   // luma
-    SampleLayout chroma_source[2];        // whose last column and row repeat
+    MarginPlane source;                   // luma of 8 bits
+    SampleLayout components[3];           // the source, whose last column and row repeat
+    int32_t width, height;                // samples
     int32_t chroma_width, chroma_height;  // samples
-    MarginPlane reference[kHalfPlanes];   // of one stride
-    MarginPlane chroma_reference[2];      // of one stride
-    MarginPlane decoded[3];               // whole macroblocks
-    const int8_t *qps;                    // QPY of macroblocks
-    const QpChoice *qp_choices;           // by QP from 0 on; drop steps are in the pointer
+    int32_t bit_depth;
+    MarginPlane reference[kHalfPlanes];  // luma of 8 bits, of one stride
+    MarginPlane samples[3];              // the same picture as it is decoded; of chroma one stride
+    MarginPlane decoded[3];              // whole macroblocks
+    const int8_t *qps;                   // QPY of macroblocks
+    const QpChoice *qp_choices;          // by QPY; what comes before QP 0, and drop steps, are in the pointer
     const WavefrontTables *tables;
     const MacroblockMotion *field;  // final but for P_Skip
     MacroblockMotion *motion;       // with P_Skip
@@ -31,6 +30,16 @@ struct CodeInterParams {
     int16_t *levels;
     InterOutcome *outcomes;
     RefreshColumns refresh;
+};
+// Inter macroblocks, but for mvd and qp_delta: transforms, levels, reconstruction; or P_Skip. Grid: a warp a
+// macroblock, in thread-blocks of kCodeThreads. Bytes: of a decoded sample, see decoded_sample_bytes().
+template <ChromaFormat F, int Bytes>
+struct CodeInterParams : CodeInterArguments {
+    static constexpr KernelName kernel{"h264/inter/code", Bytes == 1                ? "h264_code_inter"
+                                                          : F == ChromaFormat::c400 ? "h264_code_inter_400_wide"
+                                                          : F == ChromaFormat::c420 ? "h264_code_inter_420_wide"
+                                                          : F == ChromaFormat::c422 ? "h264_code_inter_422_wide"
+                                                                                    : "h264_code_inter_444_wide"};
 };
 
 }  // namespace cudaenc::h264

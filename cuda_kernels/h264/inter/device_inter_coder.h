@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The coder of inter macroblocks on a device, as InterCoder. 4:2:0 of 8 bits.
+// The coder of inter macroblocks on a device, as InterCoder.
 #pragma once
+#include <array>
 #include <memory>
 
+#include "../../../common/h264/syntax/picture_format.h"
 #include "code_params.h"
 #include "reference_picture.h"
 
@@ -10,16 +12,16 @@ namespace cudaenc::h264 {
 
 class DeviceInterCoder {
   public:
-    // width, height: the picture's, of which macroblocks are made; vertical: the level's limit for vectors, in samples.
-    DeviceInterCoder(std::shared_ptr<Device> device, int width, int height, int vertical, bool transform_8x8);
+    // vertical: the level's limit for vectors, in samples.
+    DeviceInterCoder(std::shared_ptr<Device> device, const PictureFormat &format, int vertical);
 
     // Arrays in device memory, of all macroblocks.
     struct Picture {
-        MarginPlane luma;        // the source's, of whole macroblocks
-        SampleLayout chroma[2];  // the source's
-        MarginPlane decoded[3];  // gets the reconstruction
-        const int8_t *qps;       // QPY, from 0 on
-        int drop_step;           // is added
+        MarginPlane luma;                        // the source's of 8 bits, of whole macroblocks
+        std::array<SampleLayout, 3> components;  // the source
+        MarginPlane decoded[3];                  // gets the reconstruction
+        const int8_t *qps;                       // QPY
+        int drop_step;                           // is added
         const MacroblockMotion *field;
         RefreshColumns refresh = {};  // what limits the vector of P_Skip
     };
@@ -44,8 +46,8 @@ class DeviceInterCoder {
 
   private:
     const std::shared_ptr<Device> device_;
-    const int width_, height_, columns_, rows_, vertical_;
-    const bool transform_8x8_;
+    const PictureFormat format_;
+    const int columns_, rows_, vertical_;
     DeviceArray<QpChoice> qp_choices_;
     DeviceArray<WavefrontTables> tables_;
 };

@@ -20,7 +20,8 @@ DeviceIntraMacroblocks::Buffers DeviceIntraMacroblocks::make_buffers() const {
 
 void DeviceIntraMacroblocks::rank(Device::Stream stream, const std::array<SampleLayout, 3> &components,
                                   const Buffers &buffers) const {
-    intra_.rank(stream, components, buffers.ranked.data());
+    const auto &[luma, cb, cr] = components;
+    intra_.rank(stream, {eight_bits_of(luma), cb, cr}, 1, buffers.ranked.data());
 }
 
 void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture, const DeviceInterCoder::Results &inter,
@@ -29,10 +30,10 @@ void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture,
         device_->fill(stream, buffers.coded.data(), 0, buffers.coded.bytes());
         device_->fill(stream, buffers.tickets.data(), 0, buffers.tickets.bytes());
     }
-    IntraMacroblocksParams params{
+    IntraMacroblocksArguments params{
         intra_.arguments(),         buffers.candidates.data(), inter.outcomes, inter.motion, {},
         buffers.modes_below.data(), buffers.coded.data(),      picture.refresh};
-    params.qp_choices += picture.drop_step;
+    params.qp_choices += qp_bd_offset(format_.bit_depth) + picture.drop_step;
     params.tickets = buffers.tickets.data();
     params.picture_count = 1;
     const auto &[first, second, third] = picture.components;
@@ -47,23 +48,32 @@ void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture,
     for (int c = 0; c < 3; c++) params.decoded[c] = {picture.decoded[c].data, picture.decoded[c].stride};
     const unsigned rows = static_cast<unsigned>(format_.macroblock_rows());
     const int columns = format_.macroblock_columns();
-    device_->launch(stream, {static_cast<unsigned>(ceil_div(columns, kIntraCandidateThreads / 32)), rows},
-                    kIntraCandidateThreads,
-                    IntraCandidatesParams{.columns = columns,
-                                          .transform_8x8 = format_.transform_8x8,
-                                          .rows = params.rows,
-                                          .source = picture.luma,
-                                          .qps = picture.qps,
-                                          .qp_choices = params.qp_choices,
-                                          .ranked = buffers.ranked.data(),
-                                          .estimates = picture.estimates,
-                                          .outcomes = inter.outcomes,
-                                          .refresh = picture.refresh,
-                                          .candidates = buffers.candidates.data()});
+    const auto queue_candidates = [&]<int BitDepth>() {
+        device_->launch(stream, {static_cast<unsigned>(ceil_div(columns, kIntraCandidateThreads / 32)), rows},
+                        kIntraCandidateThreads,
+                        IntraCandidatesParams<BitDepth>{.columns = columns,
+                                                        .transform_8x8 = format_.transform_8x8,
+                                                        .rows = params.rows,
+                                                        .source = picture.luma,
+                                                        .qps = picture.qps,
+                                                        .qp_choices = params.qp_choices,
+                                                        .ranked = buffers.ranked.data(),
+                                                        .estimates = picture.estimates,
+                                                        .outcomes = inter.outcomes,
+                                                        .refresh = picture.refresh,
+                                                        .candidates = buffers.candidates.data()});
+    };
+    if (format_.bit_depth == 8)
+        queue_candidates.operator()<8>();
+    else
+        queue_candidates.operator()<10>();
     // As many as may run at once, where no other work is.
     const unsigned parts = rows * static_cast<unsigned>(ceil_div(columns, kCandidateColumns));
     const unsigned resident = kIntraBlocks * static_cast<unsigned>(device_->multiprocessors());
-    device_->launch(stream, {std::min(parts, resident)}, kWavefrontThreads, params);
+    with_decoded(format_.chroma, format_.bit_depth, [&]<ChromaFormat F, int Bytes>() {
+        device_->launch(stream, {std::min(parts, resident)}, kWavefrontThreads,
+                        IntraMacroblocksParams<F, Bytes>{params});
+    });
 }
 
 }  // namespace cudaenc::h264

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Intra macroblocks of P pictures on a device, as of PredictedPictureCoder. 4:2:0 of 8 bits.
+// Intra macroblocks of P pictures on a device, as of PredictedPictureCoder.
 #pragma once
 #include <array>
 #include <memory>
@@ -29,9 +29,9 @@ class DeviceIntraMacroblocks {
     // Arrays in device memory, of all macroblocks.
     struct Picture {
         std::array<SampleLayout, 3> components;  // the source
-        MarginPlane luma;                        // the source's, of whole macroblocks
+        MarginPlane luma;                        // the source's of 8 bits, of whole macroblocks
         MarginPlane decoded[3];                  // as DeviceInterCoder leaves it; gets intra macroblocks
-        const int8_t *qps;                       // QPY, from 0 on
+        const int8_t *qps;                       // QPY
         int drop_step;                           // is added
         const MotionEstimate *estimates;         // of the refinement
         RefreshColumns refresh = {};             // which are intra, whatever they cost

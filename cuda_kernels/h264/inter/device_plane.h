@@ -12,10 +12,11 @@ class DevicePlane {
   public:
     DevicePlane() = default;
     // A word more than rows have is readable behind the last one.
-    DevicePlane(const std::shared_ptr<Device> &device, int width, int height) {
-        const int stride = static_cast<int>(ceil_div(width + 2 * kPlaneMargin + 3, kRowAlignment)) * kRowAlignment;
+    DevicePlane(const std::shared_ptr<Device> &device, int width, int height, int sample_bytes = 1) {
+        const int stride =
+            static_cast<int>(ceil_div((width + 2 * kPlaneMargin) * sample_bytes + 3, kRowAlignment)) * kRowAlignment;
         memory_ = {device, static_cast<size_t>(stride) * static_cast<size_t>(height + 2 * kPlaneMargin) + 4};
-        plane_ = {memory_.data() + kPlaneMargin * stride + kPlaneMargin, stride, width, height};
+        plane_ = {memory_.data() + kPlaneMargin * (stride + sample_bytes), stride, width, height};
     }
     const MarginPlane &plane() const { return plane_; }
     const DeviceArray<uint8_t> &memory() const { return memory_; }

@@ -21,7 +21,7 @@ void finish_picture(Device &device, Device::Stream stream, const FinishedPicture
                                    .decoded = picture.decoded_qps});
     device.launch(stream, {static_cast<unsigned>(ceil_div(count, kFinishThreads / 32))}, kFinishThreads,
                   DeblockInputParams{.count = count,
-                                     .levels_each = 16 * blocks_per_macroblock(ChromaFormat::c420),
+                                     .levels_each = 16 * blocks_per_macroblock(picture.format),
                                      .macroblocks = picture.macroblocks,
                                      .motion = picture.motion,
                                      .levels = picture.levels,

@@ -8,6 +8,7 @@ namespace cudaenc::h264 {
 
 // Arrays of all macroblocks, in device memory.
 struct FinishedPicture {
+    ChromaFormat format;
     int columns, rows, slice_qp;
     const RowSlice *slices;          // of rows; of P pictures
     const MacroblockMotion *motion;  // nullptr: all are intra, and qp_delta is there

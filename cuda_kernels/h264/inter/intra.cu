@@ -15,7 +15,6 @@
 
 namespace cudaenc::h264 {
 
-using IntraState = WavefrontState<ChromaFormat::c420>;
 constexpr uint32_t kDcModes = kDc * 0x01010101u;
 
 DEVICE Available available_at(const MacroblockRow &row, int x, int columns) {
@@ -29,7 +28,8 @@ struct CandidateState {
     uint16_t plane[256], samples[17 * kLumaPitch], mean;
 };
 // Half the SATD of I_16x16, predicted from source samples.
-DEVICE uint32_t satd_16x16(const IntraCandidatesParams &p, const Available &available, int x, int y,
+template <int BitDepth>
+DEVICE uint32_t satd_16x16(const IntraCandidatesParams<BitDepth> &p, const Available &available, int x, int y,
                            CandidateState &s) {
     const int lane = lane_id();
     const uint8_t *const own = p.source.at(16 * x, 16 * y);
@@ -56,8 +56,8 @@ DEVICE uint32_t satd_16x16(const IntraCandidatesParams &p, const Available &avai
            4;
 }
 
-KERNEL(kIntraCandidateThreads, h264_intra_candidates, IntraCandidatesParams)
-{
+template <int BitDepth>
+DEVICE void find_candidates(const IntraCandidatesParams<BitDepth> &p) {
     SHARED(CandidateState, states, kIntraCandidateThreads / 32);
     const MacroblockRow row = p.rows[block_y()];
     const int x = block_x() * (kIntraCandidateThreads / 32) + warp_id(), y = static_cast<int>(row.y);
@@ -67,7 +67,8 @@ KERNEL(kIntraCandidateThreads, h264_intra_candidates, IntraCandidatesParams)
     if (p.outcomes[m].cost == kNotAllowed || p.refresh.must_be_intra(x)) {
         candidate = kMustBeIntra;
     } else {
-        const uint32_t lambda = p.qp_choices[p.qps[m]].satd_lambda, inter = p.estimates[m].cost;
+        const uint32_t lambda = motion_lambda_of(p.qp_choices[p.qps[m]].satd_lambda, BitDepth),
+                       inter = p.estimates[m].cost;
         if (inter >= worth(lambda, kBits16x16)) {  // no block is predicted better than that
             const RankedModes &ranked = p.ranked[m];
             const bool smaller = ranked.satd_4x4 + worth(lambda, kBits4x4) < inter ||
@@ -80,21 +81,47 @@ KERNEL(kIntraCandidateThreads, h264_intra_candidates, IntraCandidatesParams)
     }
     if (lane_id() == 0) p.candidates[m] = candidate;
 }
+KERNEL(kIntraCandidateThreads, h264_intra_candidates, IntraCandidatesParams<8>)
+{
+    find_candidates(p);
+}
+KERNEL(kIntraCandidateThreads, h264_intra_candidates_10, IntraCandidatesParams<10>)
+{
+    find_candidates(p);
+}
 
 // ---- Neighbours, from the decoded picture
 
+template <int Bytes>
+DEVICE uint16_t decoded_at(const IntraMacroblocksArguments &p, int component, int x, int y) {
+    return *p.decoded[component].samples<const DecodedSample<Bytes>>(x, y);
+}
+
 // The column to the left. With a whole warp.
-DEVICE void load_left(const IntraMacroblocksParams &p, int x, int y, IntraState &s) {
-    const int lane = lane_id(), component = lane >> 3 & 1, row = lane & 7;
-    if (lane < 16)
-        s.left[0][lane] = *p.decoded[0].at(16 * x - 1, 16 * y + lane);
-    else
-        s.left_chroma[component][row] = *p.decoded[1 + component].at(8 * x - 1, 8 * y + row);
+template <ChromaFormat F, int Bytes>
+DEVICE void load_left(const IntraMacroblocksArguments &p, int x, int y, WavefrontState<F> &s) {
+    constexpr int kHeight = 2 * chroma_blocks(F);
+    const int lane = lane_id();
+    if constexpr (F == ChromaFormat::c420) {
+        const int component = lane >> 3 & 1, row = lane & 7;
+        if (lane < 16)
+            s.left[0][lane] = decoded_at<Bytes>(p, 0, 16 * x - 1, 16 * y + lane);
+        else
+            s.left_chroma[component][row] = decoded_at<Bytes>(p, 1 + component, 8 * x - 1, 8 * y + row);
+        return;
+    }
+    if (lane >= 16) return;
+    CUDAENC_UNROLL
+    for (int k = 0; k < luma_components(F); k++) s.left[k][lane] = decoded_at<Bytes>(p, k, 16 * x - 1, 16 * y + lane);
+    CUDAENC_UNROLL
+    for (int k = 0; k < 2 && kHeight > 0; k++)
+        s.left_chroma[k][lane] = decoded_at<Bytes>(p, 1 + k, 8 * x - 1, kHeight * y + lane);
 }
 
 // Waits until those of the macroblocks above that are candidates are coded. Returns whether the one in the same column
 // is. With a whole warp.
-DEVICE bool wait_for_above(const IntraMacroblocksParams &p, const IntraState &s, int x, int y) {
+template <ChromaFormat F>
+DEVICE bool wait_for_above(const IntraMacroblocksArguments &p, const WavefrontState<F> &s, int x, int y) {
     const int columns = p.format.width, lane = lane_id(), of_lane = x - 1 + lane;
     const bool present = lane < 3 && of_lane >= 0 && of_lane < columns;
     const uint32_t candidates =
@@ -109,18 +136,26 @@ DEVICE bool wait_for_above(const IntraMacroblocksParams &p, const IntraState &s,
 }
 
 // The rows above, as a row of the wavefront receives them. With a whole warp.
-DEVICE void load_above(const IntraMacroblocksParams &p, int x, int y, bool has_modes, IntraState &s) {
-    constexpr ChromaFormat F = ChromaFormat::c420;
+template <ChromaFormat F, int Bytes>
+DEVICE void load_above(const IntraMacroblocksArguments &p, int x, int y, bool has_modes, WavefrontState<F> &s) {
+    constexpr int kHeight = 2 * chroma_blocks(F);
     const int lane = lane_id(), columns = p.format.width;
     uint16_t *const above = s.records[x & 3], *const before = s.records[(x + 3) & 3],
                     *const after = s.records[(x + 1) & 3];
     const int component = lane >> 3 & 1, of_chroma = 8 * x + (lane & 7);
-    above[lane] =
-        lane < 16 ? *p.decoded[0].at(16 * x + lane, 16 * y - 1) : *p.decoded[1 + component].at(of_chroma, 8 * y - 1);
-    if (x > 0 && lane < 3)
-        before[8 * lane + 15] =
-            lane ? *p.decoded[lane].at(8 * x - 1, 8 * y - 1) : *p.decoded[0].at(16 * x - 1, 16 * y - 1);
-    if (x + 1 < columns && lane < 8) after[lane] = *p.decoded[0].at(16 * x + 16 + lane, 16 * y - 1);
+    if (kHeight > 0 || lane < 16)
+        above[lane] = lane < 16 ? decoded_at<Bytes>(p, 0, 16 * x + lane, 16 * y - 1)
+                                : decoded_at<Bytes>(p, 1 + component, of_chroma, kHeight * y - 1);
+    if (x > 0 && lane < (kHeight > 0 ? 3 : 1))
+        before[8 * lane + 15] = lane ? decoded_at<Bytes>(p, lane, 8 * x - 1, kHeight * y - 1)
+                                     : decoded_at<Bytes>(p, 0, 16 * x - 1, 16 * y - 1);
+    if (x + 1 < columns && lane < 8) after[lane] = decoded_at<Bytes>(p, 0, 16 * x + 16 + lane, 16 * y - 1);
+    CUDAENC_UNROLL
+    for (int k = 1; k < luma_components(F); k++) {
+        if (lane < 16) above[16 * k + lane] = decoded_at<Bytes>(p, k, 16 * x + lane, 16 * y - 1);
+        if (x > 0 && lane == 0) before[16 * k + 15] = decoded_at<Bytes>(p, k, 16 * x - 1, 16 * y - 1);
+        if (x + 1 < columns && lane < 8) after[16 * k + lane] = decoded_at<Bytes>(p, k, 16 * x + 16 + lane, 16 * y - 1);
+    }
     if (lane < 2) {
         const uint32_t modes = has_modes ? p.modes_below[(y - 1) * columns + x] : kDcModes;
         above[record_modes(F) + lane] = static_cast<uint16_t>(modes >> 16 * lane);
@@ -130,41 +165,57 @@ DEVICE void load_above(const IntraMacroblocksParams &p, int x, int y, bool has_m
 // ---- Coding
 
 // What the macroblock costs as intra, comparable with InterOutcome::cost. With a whole warp; all have the same.
-DEVICE uint64_t intra_cost(const IntraMacroblocksParams &p, const Place &place, const Decision &decision,
-                           const IntraState &s) {
+template <ChromaFormat F>
+DEVICE uint64_t intra_cost(const IntraMacroblocksArguments &p, const Place &place, const Decision &decision,
+                           const WavefrontState<F> &s) {
+    constexpr int kChroma = 16 * chroma_blocks(F);
     if (decision.pcm) {
-        const MacroblockSource<ChromaFormat::c420> &source = s.sources[place.x & 1];
+        const MacroblockSource<F> &source = s.sources[place.x & 1];
         uint32_t zeros = 0;  // samples that I_PCM changes by one
-        for (int i = lane_id(); i < 256 && p.pcm_without_zeros; i += 32)
-            zeros += (source.luma[0][i] == 0) + (i < 128 && source.chroma[i >> 6 & 1][i & 63] == 0);
+        for (int i = lane_id(); i < 256 && p.pcm_without_zeros; i += 32) {
+            CUDAENC_UNROLL
+            for (int k = 0; k < luma_components(F); k++) zeros += source.luma[k][i] == 0;
+            if constexpr (kChroma > 0)
+                zeros += i < 2 * kChroma && source.chroma[i / kChroma & 1][i & (kChroma - 1)] == 0;
+        }
         return cost_of(place.qp->lambda, warp_add(zeros), pcm_bits(p.format));
     }
-    const Candidate<ChromaFormat::c420> &c = s.candidates[decision.type];
+    const Candidate<F> &c = s.candidates[decision.type];
     const auto residual = [](const LevelSums &sums) { return sums.bits + sums.nonzero; };  // as inter_level_bits()
-    uint32_t bits = decision.header + residual(c.sums) + residual(s.chroma.sums) +
-                    kBlockBits * (static_cast<uint32_t>(popcount(c.pattern)) + (s.chroma.coded != 0));
+    uint32_t bits = decision.header + residual(c.sums), coded_chroma = 0;
+    uint64_t distortion = c.distortion;
+    if constexpr (kChroma > 0) {
+        coded_chroma = s.chroma.coded;
+        bits += residual(s.chroma.sums);
+        distortion += s.chroma.distortion;
+    }
+    bits += kBlockBits * (static_cast<uint32_t>(popcount(c.pattern)) + (coded_chroma != 0));
     // mb_type is larger in P slices.
     const uint32_t type = decision.type == static_cast<int>(MacroblockType::i16x16)
-                              ? 1 + c.mode + 4 * s.chroma.coded + (c.pattern ? 12 : 0)
+                              ? 1 + c.mode + 4 * coded_chroma + (c.pattern ? 12 : 0)
                               : 0;
     bits += mode_bits(type + kFirstIntraTypeOfP) - mode_bits(type);
-    return cost_of(place.qp->lambda, uint64_t{c.distortion} + s.chroma.distortion, bits);
+    return cost_of(place.qp->lambda, distortion, bits);
 }
 
 // The macroblock becomes intra. With all threads.
-DEVICE void keep_intra(const IntraMacroblocksParams &p, const MacroblockRow &row, const Place &place,
-                       const Decision &decision, IntraState &s) {
-    constexpr int kLevels = 16 * blocks_per_macroblock(ChromaFormat::c420);
+template <ChromaFormat F, int Bytes>
+DEVICE void keep_intra(const IntraMacroblocksArguments &p, const MacroblockRow &row, const Place &place,
+                       const Decision &decision, WavefrontState<F> &s) {
+    constexpr int kLevels = 16 * blocks_per_macroblock(F);
     int16_t *const levels = s.picture.levels + uint64_t{place.address} * kLevels;
     const int warp = warp_id(), lane = lane_id();
-    const Candidate<ChromaFormat::c420> &c = s.candidates[decision.type];
+    const Candidate<F> &c = s.candidates[decision.type];
     if (decision.pcm) {
         write_pcm(p, place, s, decision, levels);
         block_sync();
     } else if (warp == kPart4x4) {
-        store_luma_levels(c.components[0].levels, decision.type == static_cast<int>(MacroblockType::i16x16), levels);
+        CUDAENC_UNROLL
+        for (int k = 0; k < luma_components(F); k++)
+            store_luma_levels(c.components[k].levels, decision.type == static_cast<int>(MacroblockType::i16x16),
+                              levels + 16 * kLumaBlocks * k);
     } else if (warp == kPart8x8) {
-        copy_levels(s.chroma.levels, levels + 272, kLevels - 272);
+        if constexpr (chroma_blocks(F) > 0) copy_levels(s.chroma.levels, levels + 272, kLevels - 272);
     }
     const auto mode_of = [&](int i) { return decision.pcm ? int8_t{kDc} : c.modes[i]; };
     if (warp == kPart8x8) {
@@ -181,45 +232,48 @@ DEVICE void keep_intra(const IntraMacroblocksParams &p, const MacroblockRow &row
         p.motion[place.address] = {};
     }
     if (warp == kPartChroma)
-        store_reconstruction(p.decoded, static_cast<int>(place.x), static_cast<int>(row.y), decision, s);
+        store_reconstruction<F, Bytes>(p.decoded, static_cast<int>(place.x), static_cast<int>(row.y), decision, s);
 }
 // The macroblock stays as it is. With a whole warp.
-DEVICE void keep_inter(const IntraMacroblocksParams &p, const Place &place, IntraState &s) {
+template <ChromaFormat F>
+DEVICE void keep_inter(const IntraMacroblocksArguments &p, const Place &place, WavefrontState<F> &s) {
     if (lane_id() < 4) s.left_modes[lane_id()] = kDc;
     if (lane_id() == 0) p.modes_below[place.address] = kDcModes;
 }
 
 // after_candidate: the macroblock to the left is one.
-DEVICE void code_candidate(const IntraMacroblocksParams &p, const MacroblockRow &row, int x, bool after_candidate,
-                           IntraState &s) {
+template <ChromaFormat F, int Bytes>
+DEVICE void code_candidate(const IntraMacroblocksArguments &p, const MacroblockRow &row, int x, bool after_candidate,
+                           WavefrontState<F> &s) {
     const int warp = warp_shuffle(warp_id(), 0), columns = p.format.width, y = static_cast<int>(row.y);
     Place place{};
-    place.bit_depth = 8;
-    place.most = 255;
+    place.bit_depth = Bytes == 1 ? 8 : p.format.luma_depth;
+    place.most = (1 << place.bit_depth) - 1;
     place.x = static_cast<uint32_t>(x);
     place.address = static_cast<uint32_t>(y * columns + x);
     place.available = available_at(row, x, columns);
     place.qp = p.qp_choices + s.picture.qps[place.address];
     if (warp == kPart16x16) load_source(p, s.picture, row.y, place.x, s.sources[x & 1]);
     if (warp == kPart8x8) {
-        if (place.available.left) load_left(p, x, y, s);
+        if (place.available.left) load_left<F, Bytes>(p, x, y, s);
         if (!after_candidate && lane_id() < 4) s.left_modes[lane_id()] = kDc;
     }
     if (warp == kPartChroma && place.available.above) {
         const bool has_modes = wait_for_above(p, s, x, y);
-        load_above(p, x, y, has_modes, s);
+        load_above<F, Bytes>(p, x, y, has_modes, s);
     }
     block_sync();
     place.likely = p.refresh.only_16x16(x, columns)
                        ? kOnly16x16
-                       : s.sources[x & 1].ranked.likely_types(place.qp->satd_lambda, p.format.transform_8x8_mode);
+                       : s.sources[x & 1].ranked.likely_types(motion_lambda_of(place.qp->satd_lambda, place.bit_depth),
+                                                              p.format.transform_8x8_mode);
     if (warp == kPart4x4) {
         if (place.likely >= kAlso4x4) code_4x4(place, s);
     } else if (warp == kPart8x8) {
         if (p.format.transform_8x8_mode && place.likely >= kAlso8x8) code_8x8(place, s);
     } else if (warp == kPart16x16) {
         code_16x16(place, s);
-    } else {
+    } else if constexpr (chroma_blocks(F) > 0) {
         code_chroma<false>(place, s);
     }
     block_sync();
@@ -230,7 +284,7 @@ DEVICE void code_candidate(const IntraMacroblocksParams &p, const MacroblockRow 
     }
     const uint64_t cost = intra_cost(p, place, decision, s);
     if (p.candidates[place.address] == kMustBeIntra || cost < p.outcomes[place.address].cost)
-        keep_intra(p, row, place, decision, s);
+        keep_intra<F, Bytes>(p, row, place, decision, s);
     else if (warp == kPart8x8)
         keep_inter(p, place, s);
     block_sync();
@@ -240,9 +294,9 @@ DEVICE void code_candidate(const IntraMacroblocksParams &p, const MacroblockRow 
     }
 }
 
-// Registers count for more than thread-blocks, which mostly wait.
-KERNEL_BLOCKS(kWavefrontThreads, kIntraBlocks, h264_intra_macroblocks, IntraMacroblocksParams) {
-    SHARED(IntraState, state, 1);
+template <ChromaFormat F, int Bytes>
+DEVICE void code_candidates(const IntraMacroblocksArguments &p) {
+    SHARED(WavefrontState<F>, state, 1);
     copy_tables(p, state[0]);
     copy_picture(p.pictures[0], state[0].picture);
     const int columns = p.format.width;
@@ -262,11 +316,24 @@ KERNEL_BLOCKS(kWavefrontThreads, kIntraBlocks, h264_intra_macroblocks, IntraMacr
             const int begin = first + find_first_set(begins);
             int x = begin;
             CUDAENC_NO_UNROLL
-            do code_candidate(p, row, x, x > begin, state[0]);
+            do code_candidate<F, Bytes>(p, row, x, x > begin, state[0]);
             while (++x < columns && candidates[x] != kOnlyInter);
         }
         block_sync();  // before the next ticket
     }
 }
+
+// Registers count for more than thread-blocks, which mostly wait.
+#define INTRA_KERNEL(format, bytes, name)                                      \
+    using name##_params = IntraMacroblocksParams<ChromaFormat::format, bytes>; \
+    KERNEL_BLOCKS(kWavefrontThreads, kIntraBlocks, name, name##_params) {      \
+        code_candidates<ChromaFormat::format, bytes>(p);                       \
+    }
+INTRA_KERNEL(c420, 1, h264_intra_macroblocks)
+INTRA_KERNEL(c400, 2, h264_intra_macroblocks_400_wide)
+INTRA_KERNEL(c420, 2, h264_intra_macroblocks_420_wide)
+INTRA_KERNEL(c422, 2, h264_intra_macroblocks_422_wide)
+INTRA_KERNEL(c444, 2, h264_intra_macroblocks_444_wide)
+#undef INTRA_KERNEL
 
 }  // namespace cudaenc::h264

@@ -9,9 +9,11 @@ namespace cudaenc::h264 {
 
 namespace {
 
+constexpr int kLowestQp = -qp_bd_offset(kMaxBitDepth);
+
 std::vector<uint32_t> lambdas() {
     std::vector<uint32_t> of_qps;
-    for (int qp = 0; qp <= kLastQp; qp++) of_qps.push_back(satd_lambda_of(qp));
+    for (int qp = kLowestQp; qp <= kLastQp; qp++) of_qps.push_back(motion_lambda_of(qp));
     return of_qps;
 }
 
@@ -50,7 +52,7 @@ void DeviceMotionRefinement::find(Device::Stream stream, const DevicePlane &sour
                                   .source = source.plane(),
                                   .reference = {},
                                   .qps = qps,
-                                  .lambdas = lambdas_.data() + drop_step,
+                                  .lambdas = lambdas_.data() - kLowestQp + drop_step,
                                   .before = buffers.motion[1 - own].data(),
                                   .motion = buffers.motion[own].data(),
                                   .estimates = buffers.estimates[own].data(),

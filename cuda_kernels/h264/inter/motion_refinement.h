@@ -20,7 +20,7 @@ class DeviceMotionRefinement {
     };
     Buffers make_buffers() const;
 
-    // Queues the passes. qps: QPY of macroblocks, in device memory, from 0 on; drop_step is added. refresh: what
+    // Queues the passes. qps: QPY of macroblocks, in device memory; drop_step is added. refresh: what
     // limits vectors.
     void find(Device::Stream stream, const DevicePlane &source, const ReferencePlanes &reference,
               const FoundMotion *found, const int8_t *qps, int drop_step, const RefreshColumns &refresh,

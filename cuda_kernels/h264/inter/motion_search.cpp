@@ -41,7 +41,8 @@ DeviceMotionSearch::Buffers DeviceMotionSearch::make_buffers() const {
 void DeviceMotionSearch::build(Device::Stream stream, const SampleLayout &luma, const DevicePyramid &to) const {
     const MarginPlane &first = to.levels[0].plane();
     device_->launch(stream, grid_of_plane(first), kPyramidThreads,
-                    SourcePlaneParams{.luma = luma, .picture_width = width_, .picture_height = height_, .to = first});
+                    SourcePlaneParams{
+                        .luma = eight_bits_of(luma), .picture_width = width_, .picture_height = height_, .to = first});
     for (int level = 1; level < kPyramidLevels; level++) {
         const MarginPlane &plane = to.levels[level].plane();
         device_->launch(stream, grid_of_plane(plane), kPyramidThreads,

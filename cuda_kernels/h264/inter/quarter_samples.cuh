@@ -19,16 +19,21 @@ CUDAENC_HD constexpr uint64_t packed_sources(int first) {
     return packed;
 }
 
+// Of a vector: that byte.
+DEVICE uint32_t packed_source(Vector v) {
+    static_assert(kRight == 1 && kBelow == 2 && kCentre == 3);
+    constexpr uint64_t kLow = packed_sources(0), kHigh = packed_sources(8);
+    const int quarter = 4 * (v.y & 3) + (v.x & 3);
+    return static_cast<uint32_t>((quarter & 8 ? kHigh : kLow) >> 8 * (quarter & 7));
+}
+
 // Rows of eight predicted samples from (x, y) of the picture, by a vector: means of two planes. reference: of one
 // stride; they are not written meanwhile.
 class QuarterRows {
   public:
     DEVICE_MEMBER QuarterRows(const MarginPlane (&reference)[kHalfPlanes], int x, int y, Vector v)
         : stride_(reference[kWhole].stride) {
-        static_assert(kRight == 1 && kBelow == 2 && kCentre == 3);
-        constexpr uint64_t kLow = packed_sources(0), kHigh = packed_sources(8);
-        const int quarter = 4 * (v.y & 3) + (v.x & 3);
-        const uint32_t source = static_cast<uint32_t>((quarter & 8 ? kHigh : kLow) >> 8 * (quarter & 7));
+        const uint32_t source = packed_source(v);
         const auto address_of = [&](uint32_t plane, uint32_t dx, uint32_t dy) {
             const uint8_t *whole = reference[kWhole].data, *right = reference[kRight].data,
                           *below = reference[kBelow].data, *centre = reference[kCentre].data;
@@ -63,5 +68,37 @@ class QuarterRows {
     uint32_t shifts_[2];
     int32_t stride_;
 };
+
+// Eight such samples of 16 bits, from whole ones alone. Those half a sample below or above are sums of columns, from
+// two before the first one on.
+DEVICE void interpolate_eight(const MarginPlane &reference, int x, int y, Vector v, int32_t most, int32_t (&to)[8]) {
+    const uint32_t source = packed_source(v);
+    const int64_t stride = reference.stride / static_cast<int>(sizeof(uint16_t));
+    CUDAENC_NO_UNROLL
+    for (int i = 0; i < ((v.x | v.y) & 1 ? 2 : 1); i++) {
+        const uint32_t plane = source >> 2 * i & 3;
+        const uint16_t *const at =
+            reference.samples<const uint16_t>(x + (v.x >> 2) + static_cast<int>(source >> (4 + i) & 1),
+                                              y + (v.y >> 2) + static_cast<int>(source >> (6 + i) & 1));
+        int32_t line[13];
+        CUDAENC_UNROLL
+        for (int k = 0; k < 13; k++) {
+            const uint16_t *const s = at + k - 2;
+            line[k] = plane & kBelow ? six_taps<int32_t>(load_readonly(s - 2 * stride), load_readonly(s - stride),
+                                                         load_readonly(s), load_readonly(s + stride),
+                                                         load_readonly(s + 2 * stride), load_readonly(s + 3 * stride))
+                                     : load_readonly(s);
+        }
+        const int shift = (plane & kBelow ? 5 : 0) + (plane & kRight ? 5 : 0);
+        CUDAENC_UNROLL
+        for (int k = 0; k < 8; k++) {
+            const int32_t sum = plane & kRight
+                                    ? six_taps(line[k], line[k + 1], line[k + 2], line[k + 3], line[k + 4], line[k + 5])
+                                    : line[k + 2];
+            const int32_t sample = max_of(min_of((sum + (1 << shift >> 1)) >> shift, most), 0);
+            to[k] = i ? (to[k] + sample + 1) >> 1 : sample;
+        }
+    }
+}
 
 }  // namespace cudaenc::h264

@@ -11,8 +11,8 @@ DEVICE uint32_t clip_byte(int v) { return static_cast<uint32_t>(max_of(min_of(v,
 
 // A thread-block loads its tile, and two samples before and three behind it each way; then sums columns by six taps,
 // which centre samples sum by six taps again. A warp has four rows of results, a lane four samples of each.
-KERNEL(kReferenceThreads, h264_half_planes, HalfPlanesParams)
-{
+template <int Bytes>
+DEVICE void fill_half_planes(const HalfPlanesParams<Bytes> &p) {
     constexpr int kBefore = 2, kAround = 5, kColumns = kTileColumns + kAround, kRows = kTileRows + kAround;
     constexpr int kPitch = (kColumns + 3) / 4 * 4;
     SHARED2(uint8_t, samples, kRows, kPitch);
@@ -21,7 +21,11 @@ KERNEL(kReferenceThreads, h264_half_planes, HalfPlanesParams)
     const int left = block_x() * kTileColumns - kPlaneMargin, top = block_y() * kTileRows - kPlaneMargin;
     for (int i = thread_x(); i < kRows * kColumns; i += kReferenceThreads) {
         const int x = i % kColumns, y = i / kColumns;
-        samples[y][x] = *whole.at(inside(left + x - kBefore, whole.width), inside(top + y - kBefore, whole.height));
+        const int column = inside(left + x - kBefore, whole.width), row = inside(top + y - kBefore, whole.height);
+        if constexpr (Bytes == 1)
+            samples[y][x] = *whole.at(column, row);
+        else
+            samples[y][x] = static_cast<uint8_t>(*p.decoded.template samples<const uint16_t>(column, row) >> p.shift);
     }
     block_sync();
     for (int i = thread_x(); i < kTileRows * kColumns; i += kReferenceThreads) {
@@ -53,24 +57,45 @@ KERNEL(kReferenceThreads, h264_half_planes, HalfPlanesParams)
             words[kBelow] |= clip_byte((down[i + kBefore] + 16) >> 5) << 8 * i;
             words[kCentre] |= clip_byte((taps(down) + 512) >> 10) << 8 * i;
         }
-        const bool is_inside = x >= 0 && x < whole.width && y >= 0 && y < whole.height;
+        const bool is_inside = Bytes == 1 && x >= 0 && x < whole.width && y >= 0 && y < whole.height;
         CUDAENC_UNROLL
         for (int plane = is_inside ? kRight : kWhole; plane < kHalfPlanes; plane++)
             *reinterpret_cast<uint32_t *>(p.planes[plane].at(x, y)) = words[plane];
     }
 }
 
-KERNEL(kReferenceThreads, h264_margins, MarginsParams)
-{
+template <int Bytes>
+DEVICE void fill_margins(const MarginsParams<Bytes> &p) {
+    using Sample = DecodedSample<Bytes>;
+    using Four = std::conditional_t<Bytes == 1, uint32_t, uint64_t>;
+    using AnyFour __attribute__((may_alias)) = Four;
     const MarginPlane &plane = p.planes[block_z()];
     const int x = 4 * (block_x() * kReferenceThreads + thread_x()) - kPlaneMargin, y = block_y() - kPlaneMargin;
     if (x >= plane.width + kPlaneMargin) return;
     if (x >= 0 && x < plane.width && y >= 0 && y < plane.height) return;
-    uint32_t word = 0;
+    Four word = 0;
     CUDAENC_UNROLL
     for (int i = 0; i < 4; i++)
-        word |= uint32_t{*plane.at(inside(x + i, plane.width), inside(y, plane.height))} << 8 * i;
-    *reinterpret_cast<uint32_t *>(plane.at(x, y)) = word;
+        word |= Four{*plane.template samples<const Sample>(inside(x + i, plane.width), inside(y, plane.height))}
+                << 8 * Bytes * i;
+    *reinterpret_cast<AnyFour *>(plane.template samples<Sample>(x, y)) = word;
+}
+
+KERNEL(kReferenceThreads, h264_half_planes, HalfPlanesParams<1>)
+{
+    fill_half_planes(p);
+}
+KERNEL(kReferenceThreads, h264_half_planes_wide, HalfPlanesParams<2>)
+{
+    fill_half_planes(p);
+}
+KERNEL(kReferenceThreads, h264_margins, MarginsParams<1>)
+{
+    fill_margins(p);
+}
+KERNEL(kReferenceThreads, h264_margins_wide, MarginsParams<2>)
+{
+    fill_margins(p);
 }
 
 }  // namespace cudaenc::h264

@@ -11,21 +11,40 @@ DeviceReference::DeviceReference(const std::shared_ptr<Device> &device, int colu
 DeviceReference::operator ReferencePlanes() const {
     ReferencePlanes planes{};
     for (int i = 0; i < kHalfPlanes; i++) planes.luma[i] = luma[i].plane();
-    for (int i = 0; i < 2; i++) planes.chroma[i] = chroma[i].plane();
+    planes.decoded[0] = planes.luma[kWhole];
+    for (int i = 0; i < 2; i++) planes.decoded[1 + i] = chroma[i].plane();
     return planes;
 }
 
-void complete_reference(Device &device, Device::Stream stream, const ReferencePlanes &planes) {
+namespace {
+
+template <int Bytes>
+void queue_completion(Device &device, Device::Stream stream, const ReferencePlanes &planes, ChromaFormat format,
+                      int bit_depth) {
     const auto blocks = [](int samples, int each) {
         return static_cast<unsigned>(ceil_div(samples + 2 * kPlaneMargin, each));
     };
-    HalfPlanesParams halves{};
+    HalfPlanesParams<Bytes> halves{.planes = {}, .decoded = planes.decoded[0], .shift = bit_depth - 8};
     for (int i = 0; i < kHalfPlanes; i++) halves.planes[i] = planes.luma[i];
-    const MarginPlane &whole = planes.luma[kWhole], &cb = planes.chroma[0];
+    const MarginPlane &whole = planes.luma[kWhole];
     device.launch(stream, {blocks(whole.width, kTileColumns), blocks(whole.height, kTileRows)}, kReferenceThreads,
                   halves);
-    device.launch(stream, {blocks(cb.width, 4 * kReferenceThreads), blocks(cb.height, 1), 2}, kReferenceThreads,
-                  MarginsParams{{cb, planes.chroma[1]}});
+    const auto fill_margins = [&](unsigned count, const MarginPlane &first, const MarginPlane &second) {
+        device.launch(stream, {blocks(first.width, 4 * kReferenceThreads), blocks(first.height, 1), count},
+                      kReferenceThreads, MarginsParams<Bytes>{{first, second}});
+    };
+    if (Bytes > 1) fill_margins(1, planes.decoded[0], {});
+    if (format != ChromaFormat::c400) fill_margins(2, planes.decoded[1], planes.decoded[2]);
+}
+
+}  // namespace
+
+void complete_reference(Device &device, Device::Stream stream, const ReferencePlanes &planes, ChromaFormat format,
+                        int bit_depth) {
+    if (decoded_sample_bytes(format, bit_depth) == 1)
+        queue_completion<1>(device, stream, planes, format, bit_depth);
+    else
+        queue_completion<2>(device, stream, planes, format, bit_depth);
 }
 
 }  // namespace cudaenc::h264

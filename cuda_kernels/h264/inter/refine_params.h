@@ -15,8 +15,8 @@ struct RefineArguments {
     MarginPlane source;
     MarginPlane reference[kHalfPlanes];  // of one stride
     const int8_t *qps;                   // QPY of macroblocks
-    const uint32_t *lambdas;             // satd_lambda_of(), by QP from 0 on; drop steps are in the pointer
-    const MacroblockMotion *before;      // of the pass before
+    const uint32_t *lambdas;  // motion_lambda_of(), by QPY; what comes before QP 0, and drop steps, are in the pointer
+    const MacroblockMotion *before;  // of the pass before
     MacroblockMotion *motion;
     MotionEstimate *estimates;
     RefreshColumns refresh;

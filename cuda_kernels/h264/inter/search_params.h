@@ -13,7 +13,7 @@ constexpr int kPyramidThreads = 128;
 // samples of a row, in thread-blocks of kPyramidThreads; a row of thread-blocks a row with margins.
 struct SourcePlaneParams {
     static constexpr KernelName kernel{"h264/inter/search", "h264_source_plane"};
-    SampleLayout luma;                      // of 8 bits
+    SampleLayout luma;                      // eight_bits_of()
     int32_t picture_width, picture_height;  // samples
     MarginPlane to;
 };
@@ -27,7 +27,7 @@ constexpr int kSearchThreads = 128;
 struct SearchArguments {
     int32_t columns, rows;  // macroblocks
     int32_t vertical;       // the limit for vectors, samples of the picture
-    uint32_t lambda;        // satd_lambda_of()
+    uint32_t lambda;        // motion_lambda_of()
     MarginPlane source, before;
     VectorGrid above;  // of the level above; vectors nullptr: there is none
 };

@@ -162,9 +162,12 @@ void DeviceIntraCoder::code(Device::Stream stream, std::span<const Picture> pict
 
 void DeviceIntraCoder::code(Device::Stream stream, const Picture &picture, int aq_strength,
                             const std::array<ReconstructedPlane, 3> &reconstruction) const {
-    device_->launch(stream, grid_of(1), threads_,
-                    ReconstructingWavefrontParams{arguments_of(stream, {&picture, 1}, aq_strength),
-                                                  {reconstruction[0], reconstruction[1], reconstruction[2]}});
+    const WavefrontArguments arguments = arguments_of(stream, {&picture, 1}, aq_strength);
+    with_decoded(format_.chroma, format_.bit_depth, [&]<ChromaFormat F, int Bytes>() {
+        device_->launch(stream, grid_of(1), threads_,
+                        ReconstructingWavefrontParams<F, Bytes>{
+                            arguments, {reconstruction[0], reconstruction[1], reconstruction[2]}});
+    });
     if (is_adaptive(picture.qp, aq_strength)) queue_qp_deltas(stream, *picture.buffers, picture.qp);
 }
 
@@ -177,7 +180,7 @@ WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture 
         device_->fill(stream, b.records.data(), 0, b.records.bytes());
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
     }
-    rank(stream, picture.components, b.ranked.data());
+    rank(stream, picture.components, luma_components(format_.chroma), b.ranked.data());
     const auto &[first, second, third] = picture.components;
     return {.components = {first, second, third},
             .qps = adaptive ? b.qps.data() : nullptr,
@@ -189,7 +192,7 @@ WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture 
             .serial = b.pictures++ % kRecordSerials + 1};
 }
 
-void DeviceIntraCoder::rank(Device::Stream stream, const std::array<SampleLayout, 3> &components,
+void DeviceIntraCoder::rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, int count,
                             RankedModes *to) const {
     const RankArguments arguments{.components = {components[0], components[1], components[2]},
                                   .picture_width = format_.width,
@@ -205,7 +208,7 @@ void DeviceIntraCoder::rank(Device::Stream stream, const std::array<SampleLayout
         if (!format_.only_8x8) device_->launch(stream, grid(16), kRankThreads, RankParams<4, Components>{arguments});
         if (format_.transform_8x8) device_->launch(stream, grid(4), kRankThreads, RankParams<8, Components>{arguments});
     };
-    if (luma_components(format_.chroma) == 1)
+    if (count == 1)
         queue.operator()<1>();
     else
         queue.operator()<3>();

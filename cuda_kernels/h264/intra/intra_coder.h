@@ -44,12 +44,13 @@ class DeviceIntraCoder {
     // Queues the coding of at most kLaunchPictures. aq_strength: see PictureQuality. The results lie in their buffers
     // once the stream has run. Not for graphs: parameters change with pictures.
     void code(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const;
-    // The same of one picture, of 4:2:0 with 8 bits, whose reconstruction is asked for: planes of whole macroblocks.
+    // The same of one picture, whose reconstruction is asked for: planes of whole macroblocks, of
+    // decoded_sample_bytes().
     void code(Device::Stream stream, const Picture &picture, int aq_strength,
               const std::array<ReconstructedPlane, 3> &reconstruction) const;
 
-    // Parts of code(). Queues the ranking of modes on source samples.
-    void rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, RankedModes *to) const;
+    // Parts of code(). Queues the ranking of modes on source samples, of the first `count` components.
+    void rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, int count, RankedModes *to) const;
     // Parameters without pictures.
     WavefrontArguments arguments() const;
 

@@ -49,23 +49,34 @@ DEVICE void write_macroblock(const Place &place, const WavefrontState<F> &s, con
     s.picture.macroblocks[place.address] = m;
 }
 
-// The reconstruction of macroblock (x, y), of 4:2:0 with 8 bits, with a whole warp: eight samples of luma a lane, then
-// of chroma.
-DEVICE void store_reconstruction(const ReconstructedPlane (&planes)[3], int x, int y, const Decision &decision,
-                                 const WavefrontState<ChromaFormat::c420> &s) {
-    const int lane = lane_id();
-    const auto store = [](const ReconstructedPlane &plane, int first, int row, const uint16_t *from) {
+// Eight samples of a row, from column x and row y on.
+template <int Bytes>
+DEVICE void store_eight(const ReconstructedPlane &plane, int x, int y, const uint16_t *from) {
+    CUDAENC_UNROLL
+    for (int half = 0; half < Bytes; half++) {
         uint64_t word = 0;
         CUDAENC_UNROLL
-        for (int i = 0; i < 8; i++) word |= uint64_t{from[i]} << 8 * i;
-        *reinterpret_cast<FourLevels *>(plane.at(first, row)) = word;
-    };
-    const int half = 8 * (lane & 1), row = lane >> 1;
-    store(planes[0], 16 * x + half, 16 * y + row,
-          s.candidates[decision.type].components[0].samples + (1 + row) * kLumaPitch + 1 + half);
-    if (lane < 16)
-        store(planes[1 + (lane >> 3)], 8 * x, 8 * y + (lane & 7),
-              s.chroma.samples[lane >> 3] + (1 + (lane & 7)) * kChromaPitch + 1);
+        for (int i = 0; i < 8 / Bytes; i++) word |= uint64_t{from[8 / Bytes * half + i]} << 8 * Bytes * i;
+        reinterpret_cast<FourLevels *>(plane.samples<DecodedSample<Bytes>>(x, y))[half] = word;
+    }
+}
+// The reconstruction of macroblock (x, y), with a whole warp: eight samples of luma, and of what is coded as luma, a
+// lane, then of chroma.
+template <ChromaFormat F, int Bytes>
+DEVICE void store_reconstruction(const ReconstructedPlane (&planes)[3], int x, int y, const Decision &decision,
+                                 const WavefrontState<F> &s) {
+    constexpr int kHeight = 2 * chroma_blocks(F);
+    const int lane = lane_id(), half = 8 * (lane & 1), row = lane >> 1;
+    CUDAENC_UNROLL
+    for (int k = 0; k < luma_components(F); k++)
+        store_eight<Bytes>(planes[k], 16 * x + half, 16 * y + row,
+                           s.candidates[decision.type].components[k].samples + (1 + row) * kLumaPitch + 1 + half);
+    if constexpr (kHeight > 0) {
+        const int component = lane / kHeight, of_chroma = lane & (kHeight - 1);
+        if (lane < 2 * kHeight)
+            store_eight<Bytes>(planes[1 + component], 8 * x, kHeight * y + of_chroma,
+                               s.chroma.samples[component] + (1 + of_chroma) * kChromaPitch + 1);
+    }
 }
 
 // I_PCM: the samples are the levels and the reconstruction. With all threads.

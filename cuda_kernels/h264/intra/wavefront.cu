@@ -58,7 +58,8 @@ DEVICE void leave_macroblock(const Params &p, const MacroblockRow &row, const Pl
     if (warp.own == kPart8x8) leave_column(s, decision);
     if constexpr (Params::kReconstructs)
         if (warp.own == warp.syntax())
-            store_reconstruction(p.reconstruction, static_cast<int>(place.x), static_cast<int>(row.y), decision, s);
+            store_reconstruction<F, Params::kBytes>(p.reconstruction, static_cast<int>(place.x),
+                                                    static_cast<int>(row.y), decision, s);
 }
 
 template <bool AvcIntra, ChromaFormat F, class Params>
@@ -145,9 +146,16 @@ KERNEL_BLOCKS(32 * kAvcIntraWarps, wavefront_blocks(ChromaFormat::c422, kAvcIntr
               AvcIntraParams) {
     code_rows<ChromaFormat::c422, true>(p);
 }
-KERNEL_BLOCKS(kWavefrontThreads, wavefront_blocks(ChromaFormat::c420, kWavefrontParts),
-              h264_wavefront_420_reconstructing, ReconstructingWavefrontParams) {
-    code_rows<ChromaFormat::c420, false>(p);
-}
+#define RECONSTRUCTING_KERNEL(format, bytes, name)                                                                   \
+    using name##_params = ReconstructingWavefrontParams<ChromaFormat::format, bytes>;                                \
+    KERNEL_BLOCKS(kWavefrontThreads, wavefront_blocks(ChromaFormat::format, kWavefrontParts), name, name##_params) { \
+        code_rows<ChromaFormat::format, false>(p);                                                                   \
+    }
+RECONSTRUCTING_KERNEL(c420, 1, h264_wavefront_420_reconstructing)
+RECONSTRUCTING_KERNEL(c400, 2, h264_wavefront_400_reconstructing_wide)
+RECONSTRUCTING_KERNEL(c420, 2, h264_wavefront_420_reconstructing_wide)
+RECONSTRUCTING_KERNEL(c422, 2, h264_wavefront_422_reconstructing_wide)
+RECONSTRUCTING_KERNEL(c444, 2, h264_wavefront_444_reconstructing_wide)
+#undef RECONSTRUCTING_KERNEL
 
 }  // namespace cudaenc::h264

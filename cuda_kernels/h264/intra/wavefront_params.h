@@ -7,6 +7,7 @@
 #include "../../../common/h264/syntax/macroblock_layer.h"
 #include "../../../common/kernel_name.h"
 #include "../../../common/load.h"
+#include "decoded_samples.h"
 
 namespace cudaenc::h264 {
 
@@ -89,12 +90,22 @@ struct WavefrontParams : WavefrontArguments {
 struct ReconstructedPlane {
     uint8_t *data;   // 8-aligned
     int64_t stride;  // bytes, a multiple of 8
-    CUDAENC_HD uint8_t *at(int x, int y) const { return data + y * stride + x; }
+    template <class T>
+    CUDAENC_HD T *samples(int x, int y) const {
+        return reinterpret_cast<T *>(data + y * stride) + x;
+    }
 };
-// The same of 4:2:0 with 8 bits, where the reconstruction is asked for. A launch has one picture.
+// The same where the reconstruction is asked for. A launch has one picture. Bytes: see decoded_sample_bytes().
+template <ChromaFormat F, int Bytes>
 struct ReconstructingWavefrontParams : WavefrontArguments {
-    static constexpr KernelName kernel{"h264/intra/wavefront", "h264_wavefront_420_reconstructing"};
+    static constexpr KernelName kernel{"h264/intra/wavefront",
+                                       Bytes == 1                ? "h264_wavefront_420_reconstructing"
+                                       : F == ChromaFormat::c400 ? "h264_wavefront_400_reconstructing_wide"
+                                       : F == ChromaFormat::c420 ? "h264_wavefront_420_reconstructing_wide"
+                                       : F == ChromaFormat::c422 ? "h264_wavefront_422_reconstructing_wide"
+                                                                 : "h264_wavefront_444_reconstructing_wide"};
     static constexpr bool kReconstructs = true;
+    static constexpr int kBytes = Bytes;
     ReconstructedPlane reconstruction[3];
 };
 
