@@ -46,6 +46,7 @@ EncoderPlan plan_mjpeg(const CudaencConfig &config) {
 EncoderPlan plan_h264(const CudaencConfig &config) {
     const h264::Params params = h264::make_params(config.format, config.h264, config.fields);
     EncoderPlan plan = make_plan(params, 2, 2);
+    plan.lookahead = params.lookahead;
     if (const std::string reason = h264::only_on_cpu(params); !reason.empty())
         plan.device_warning = reason + ": CPU threads code them, the device only copies frames";
     return plan;

@@ -28,6 +28,7 @@ struct EncoderPlan {
     std::string summary, warning;     // a line; lines
     std::string device_warning = {};  // where a device is there; mostly empty
     int most_slots;                   // that may be in flight
+    int lookahead = 0;                // slots beside those of the caller, see Pipeline
     double host_bytes, device_bytes;  // that its pipelines have at least for each sample of a frame in flight
     std::function<std::unique_ptr<Encoder>(const PipelineSetup &)> make;
 };

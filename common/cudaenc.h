@@ -397,6 +397,8 @@ typedef struct CudaencH264Options {
                           none; 1..1000, default 0 */
     int slice_max_bytes; /**< Bytes of NAL units of slices at most, without start codes, with P pictures; 0: any;
                             640..1000000, default 0 */
+    int lookahead; /**< Pictures that a P picture waits for, to lower QPs of what they are predicted from; 0: none;
+                      1..48, default 0 */
 } CudaencH264Options;
 /** As cudaenc_j2k_init(). */
 int cudaenc_h264_init(CudaencH264Options *options, size_t size);
@@ -536,7 +538,8 @@ const char *cudaenc_device_name(const CudaencSession *session);
  *  closed. By the session's thread. Of NULL "". */
 const char *cudaenc_summary(const CudaencSession *session);
 
-/** Frames that may be in flight: async_depth, and what 0 stands for; with pst at most pst_lag. By the session's thread.
+/** Frames that may be in flight: async_depth, and what 0 stands for; with pst at most pst_lag; with lookahead so many
+ *  more, at most CUDAENC_MAX_ASYNC_DEPTH. By the session's thread.
  *  Of NULL CUDAENC_ERR_INVALID. */
 int cudaenc_async_depth(const CudaencSession *session);
 
@@ -572,7 +575,7 @@ int cudaenc_receive(CudaencSession *session, CudaencPacket *packet);
 int cudaenc_poll(CudaencSession *session, CudaencPacket *packet);
 
 /** As cudaenc_receive(), but waits for the oldest frame wherever there is one: CUDAENC_AGAIN only from an empty ring.
- */
+ *  With a lookahead that the oldest frame still waits for, those in flight look at no frame that comes later. */
 int cudaenc_wait(CudaencSession *session, CudaencPacket *packet);
 
 /** No frame follows: receive gives the packets in flight, then CUDAENC_EOF. The next submit starts anew. By the

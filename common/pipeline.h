@@ -26,6 +26,9 @@ class Pipeline {
     virtual void submit(int slot, const Input &input) = 0;  // returns before the work is done
     virtual Output finish(int slot) = 0;                    // waits
     virtual bool done(int slot) noexcept = 0;               // whether finish() would not wait
+    // An input waits for so many that follow it, unless flush() comes: no input follows for now.
+    virtual int lookahead() const noexcept { return 0; }
+    virtual void flush() noexcept {}
     const std::string &device_name() const { return device_name_; }
     std::span<const CudaencStageTime> stage_times() const { return times_; }
 
@@ -123,6 +126,7 @@ class Ring {
         const size_t slot = oldest_;
         if (when == Receive::when_due && !flushed_ && !full()) return CUDAENC_AGAIN;
         if (when == Receive::when_done && !pipeline_->done(static_cast<int>(slot))) return CUDAENC_AGAIN;
+        if (!flushed_ && in_flight_ <= static_cast<size_t>(pipeline_->lookahead())) pipeline_->flush();
         opaque = opaque_[slot];
         oldest_ = (slot + 1) % opaque_.size();
         in_flight_--;
@@ -130,7 +134,10 @@ class Ring {
         return CUDAENC_OK;
     }
 
-    void flush() { flushed_ = true; }  // no input follows
+    void flush() {  // no input follows
+        flushed_ = true;
+        if (pipeline_) pipeline_->flush();
+    }
 
     void change_rate(const RateChange &change) { pipeline_->change_rate(change); }
 

@@ -63,7 +63,7 @@ FrameRing make_ring(CudaencSession &session, const CudaencConfig &config) {
     const bool few = session.codec->few_threads;
     const int depth = c.async_depth ? c.async_depth : !device && few ? depth_of_threads(c.threads) : kUsualDepth;
     const int per_frame = separate ? 2 : 1;  // slots
-    const int slots = std::min(depth * per_frame, plan.most_slots) / per_frame * per_frame;
+    const int slots = std::min(depth * per_frame + plan.lookahead, plan.most_slots) / per_frame * per_frame;
     check_memory(c.format, device ? plan.device_bytes : plan.host_bytes, slots, device.get());
     if (device && !few) hint_at_queues(session, c, *device);
     if (device && !plan.device_warning.empty()) session.log.print(CUDAENC_LOG_WARNING, plan.device_warning.c_str());

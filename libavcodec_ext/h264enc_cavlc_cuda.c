@@ -274,6 +274,11 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     config.h264.min_gop_size = FFMAX(avctx->keyint_min, 0);
     config.h264.intra_refresh = s->h264.intra_refresh;
     config.h264.slice_max_bytes = s->h264.slice_max_bytes;
+    config.h264.lookahead = s->h264.lookahead;
+    if (s->h264.lookahead && avctx->flags & AV_CODEC_FLAG_LOW_DELAY) {
+        av_log(avctx, AV_LOG_ERROR, "lookahead %d is not allowed with -flags low_delay: it is 0\n", s->h264.lookahead);
+        return AVERROR(EINVAL);
+    }
     if (avctx->max_b_frames > 0)
         av_log(avctx, AV_LOG_WARNING, "-bf has no effect: there are no B pictures\n");
     ret = set_level(avctx, s, &config.h264);
@@ -352,6 +357,7 @@ static const AVOption options[] = {
     { "sc_threshold", "Scene cuts become IDR pictures: where prediction saves at most so many percent; 0: none", OFFSET(h264.scene_cut), AV_OPT_TYPE_INT, { .i64 = 20 }, 0, 100, VE },
     { "intra_refresh", "Pictures in which columns of intra macroblocks pass over the picture, again and again; 0: none", OFFSET(h264.intra_refresh), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1000, VE },
     { "slice_max_bytes", "Bytes of NAL units of slices at most, without start codes, with P pictures; 0: any", OFFSET(h264.slice_max_bytes), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1000000, VE },
+    { "lookahead", "Pictures that a P picture waits for, to lower QPs of what they are predicted from; 0: none", OFFSET(h264.lookahead), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 48, VE },
     { "encrypt_key", "AES key in hex, 16, 24 or 32 bytes: signs of levels turn by it, with encrypt_iv", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
     { "encrypt_parts", "What a key turns beside signs, any combination", OFFSET(h264.encrypt_parts), AV_OPT_TYPE_FLAGS, { .i64 = 0 }, 0, CUDAENC_H264_ENCRYPT_PLACES | CUDAENC_H264_ENCRYPT_MODES, VE, .unit = "encrypt_parts" },
     CONST("places", "Places of levels in their blocks", CUDAENC_H264_ENCRYPT_PLACES, "encrypt_parts"),

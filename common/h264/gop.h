@@ -43,6 +43,7 @@ class Gop {
         return pictures_ >= least_ && 100 * *ratio_ >= (100 - scene_cut_) * kOne && *ratio_ >= ratio_before_ + kJump;
     }
 
+    int size() const { return size_; }
     int pictures() const { return pictures_; }      // from the last IDR picture on
     int idr_pic_id() const { return idr_pic_id_; }  // of the next IDR picture
 

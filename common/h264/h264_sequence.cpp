@@ -29,6 +29,7 @@ SequencePipeline::SequencePipeline(const Params &params, int slots, int threads,
       gop_(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks()) {
     for (int i = 0; i < slots; i++) pictures_[static_cast<size_t>(i)].slot = i;
     waiting_.reserve(static_cast<size_t>(slots));
+    if (p_.lookahead) lookahead_.emplace(p_.picture, p_.lookahead, p_.most_vertical_vector);
     if (p_.slice_max_bytes) division_.emplace(p_.picture.macroblocks(), p_.slice_max_bytes);
 }
 
@@ -44,8 +45,46 @@ void SequencePipeline::take(int slot, const SourcePicture &frame) {
 void SequencePipeline::queue(int slot) noexcept {
     packet_writer_.accept();
     const std::lock_guard lock(mutex_);
+    pictures_[static_cast<size_t>(slot)].end.reset();
     waiting_.push_back(slot);
-    if (waiting_.size() == 1) start(slot);
+    start_next();
+}
+
+void SequencePipeline::flush() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) return;
+    const uint64_t end = pictures_[static_cast<size_t>(waiting_.back())].number + 1;
+    for (const int slot : waiting_)
+        if (Picture &picture = pictures_[static_cast<size_t>(slot)]; !picture.end) picture.end = end;
+    start_next();
+}
+
+// The first picture, once all are there that it looks at.
+void SequencePipeline::start_next() noexcept {
+    if (codes_ || waiting_.empty()) return;
+    const bool ends = pictures_[static_cast<size_t>(waiting_.front())].end.has_value();
+    if (!ends && waiting_.size() <= static_cast<size_t>(p_.lookahead)) return;
+    codes_ = true;
+    start(waiting_.front());
+}
+
+// The offsets to QPs of the first picture.
+const int8_t *SequencePipeline::look_ahead(int slot) {
+    std::vector<Lookahead::Picture> pictures;
+    {
+        const std::lock_guard lock(mutex_);
+        const Picture &first = pictures_[static_cast<size_t>(slot)];
+        for (const int other : waiting_) {
+            const Picture &p = pictures_[static_cast<size_t>(other)];
+            if (p.number > first.number + static_cast<uint64_t>(p_.lookahead) || (first.end && p.number >= *first.end))
+                break;
+            pictures.push_back({.number = p.number, .forced_key = p.forced_key, .luma = p.layouts.data()});
+        }
+    }
+    return lookahead_->find(
+        pictures, gop_,
+        [this](const SampleLayout &luma, SourcePyramid &source) { sequence_.load_source(luma, source, pool()); },
+        pool());
 }
 
 // Of a picture that fails nothing is kept: the next one is an IDR picture.
@@ -55,7 +94,8 @@ std::optional<PooledBuffer> SequencePipeline::complete(int slot) {
         ~Next() {
             const std::lock_guard lock(pipeline->mutex_);
             pipeline->waiting_.erase(pipeline->waiting_.begin());
-            if (!pipeline->waiting_.empty()) pipeline->start(pipeline->waiting_.front());
+            pipeline->codes_ = false;
+            pipeline->start_next();
         }
     } next{this};
     begin_stage(slot, kAnalyse);
@@ -70,6 +110,7 @@ std::optional<PooledBuffer> SequencePipeline::complete(int slot) {
 
 PooledBuffer SequencePipeline::code(int slot) {
     Picture &picture = pictures_[static_cast<size_t>(slot)];
+    if (lookahead_) picture.offsets = look_ahead(slot);
     sequence_.begin(picture.layouts.data(), pool());
     choose_type(picture);
     if (division_) set_slices();
@@ -117,8 +158,12 @@ bool SequencePipeline::recode(Picture &picture) {
 }
 
 void SequencePipeline::encode(Picture &picture) {
-    const PictureQuality quality = {
-        .qp = picture.qp, .effort = p_.effort, .aq_strength = p_.aq_strength, .counts = false, .reconstructs = true};
+    const PictureQuality quality = {.qp = picture.qp,
+                                    .effort = p_.effort,
+                                    .aq_strength = p_.aq_strength,
+                                    .offsets = picture.offsets,
+                                    .counts = false,
+                                    .reconstructs = true};
     for (;;) {
         sequence_.encode(picture.layouts.data(), quality, !picture.header.is_idr(), pool(), macroblocks_.data(),
                          levels_.data(), picture.refresh);

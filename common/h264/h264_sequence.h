@@ -7,6 +7,7 @@
 
 #include "../cpu_encoder.h"
 #include "gop.h"
+#include "lookahead.h"
 #include "packet_writer.h"
 #include "sequence_coder.h"
 #include "slice_division.h"
@@ -24,10 +25,14 @@ class SequencePipeline : public CpuEncoder {
     ~SequencePipeline() override { stop(); }
     std::span<const uint8_t> extradata() const override { return packet_writer_.parameter_sets(); }
     void change_rate(const RateChange &change) override { packet_writer_.change_rate(change); }
+    void flush() noexcept override;
+    int lookahead() const noexcept override { return p_.lookahead; }
 
   protected:
     struct Picture : PictureState {
         std::array<SampleLayout, 3> layouts;
+        const int8_t *offsets = nullptr;  // of the lookahead
+        std::optional<uint64_t> end;  // the number behind the last picture that it may look at; else it waits for more
     };
     void take(int slot, const SourcePicture &frame) override;
     void queue(int slot) noexcept override;
@@ -37,6 +42,8 @@ class SequencePipeline : public CpuEncoder {
     std::vector<Picture> pictures_;  // [slot]
 
   private:
+    void start_next() noexcept;
+    const int8_t *look_ahead(int slot);
     PooledBuffer code(int slot);
     void choose_type(Picture &picture);
     void encode(Picture &picture);
@@ -54,8 +61,10 @@ class SequencePipeline : public CpuEncoder {
     std::vector<Macroblock> macroblocks_;
     LineVector<int16_t> levels_;
     Gop gop_;
+    std::optional<Lookahead> lookahead_;
     std::mutex mutex_;          // of what follows
-    std::vector<int> waiting_;  // slots in order; the first one is coded
+    std::vector<int> waiting_;  // slots in order
+    bool codes_ = false;        // the first of them
 };
 
 }  // namespace cudaenc::h264

@@ -38,6 +38,8 @@ static constexpr Option<CudaencH264Options> rows[] = {
      "Pictures in which columns of intra macroblocks pass over the picture, again and again; 0: none", 0, 1, 1000},
     {OPTION(slice_max_bytes), "Bytes of NAL units of slices at most, without start codes, with P pictures; 0: any", 0,
      640, 1000000},
+    {OPTION(lookahead), "Pictures that a P picture waits for, to lower QPs of what they are predicted from; 0: none", 0,
+     1, 48},
     {OPTION(encrypt_parts), "What a key turns beside signs, any combination", 0, 0, 3, "places modes"},
 };
 const OptionTable<CudaencH264Options> kH264Options = rows;

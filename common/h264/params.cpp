@@ -236,6 +236,10 @@ void check_gop(const CudaencH264Options &o, const Profile &profile) {
     if (o.gop_size == 1 && o.slice_max_bytes)
         refuse(format_string("slice_max_bytes %d is not allowed with gop_size 1: it goes with P pictures",
                              o.slice_max_bytes));
+    if (o.gop_size == 1 && o.lookahead)
+        refuse(format_string("lookahead %d is not allowed with gop_size 1: it goes with P pictures", o.lookahead));
+    if (o.lookahead && o.intra_refresh)
+        refuse(format_string("lookahead %d is not allowed with intra_refresh: it is 0", o.lookahead));
     if (o.slice_max_bytes && o.slices)
         refuse(format_string("slices %d is not allowed with slice_max_bytes, which divides pictures", o.slices));
     if (o.gop_size == 1) return;
@@ -383,7 +387,10 @@ void set_avc_intra(const AvcIntra &a, Params &p) {
     p.sets.pic_order_cnt_type = 0;
 }
 
-int key_offset_of(int gop_size, int qp) { return gop_size > 1 ? std::min(kIdrQpOffset, std::max(qp, 0)) : 0; }
+int key_offset_of(int gop_size, int qp, int lookahead) {
+    const int offset = lookahead ? kIdrQpOffsetAhead : kIdrQpOffset;
+    return gop_size > 1 ? std::min(offset, std::max(qp, 0)) : 0;
+}
 
 // The rate that a level has to allow.
 RateTarget rate_of_level(RateTarget rate) {
@@ -441,7 +448,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, int
     p.avc_intra_flavor = o.avc_intra_flavor;
     p.rate.delay = p.effort == kAllTypes && o.gop_size == 1 ? kRateDelay : 1;
     p.rate.predicted = o.gop_size > 1;
-    p.rate.key_offset = key_offset_of(o.gop_size, o.qp);
+    p.rate.key_offset = key_offset_of(o.gop_size, o.qp, o.lookahead);
     p.rate.level_idc = p.warning.empty() ? level.idc : 0;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
     p.most_bit_rate = int64_t{level.bit_rate} * factor_of(profile, p.rate);
@@ -449,6 +456,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, int
     p.least_gop_size = o.min_gop_size ? o.min_gop_size : std::max(o.gop_size / 10, 1);
     p.scene_cut = o.scene_cut;
     p.intra_refresh = o.intra_refresh;
+    p.lookahead = o.lookahead;
     p.slice_max_bytes = o.slice_max_bytes;
     p.most_vertical_vector = most_vertical_vector(level);
     p.deblock = o.deblock < 0 ? o.gop_size > 1 : o.deblock;
@@ -510,7 +518,7 @@ RateTarget changed_rate(const Params &p, RateTarget r, const RateChange &change)
             refuse(format_string("qp %d is not allowed: the rate control has a target of bits", *change.qp));
         check_range("qp", *change.qp, -qp_bd_offset(p.picture.bit_depth), kMaxQp);
         r.qp = *change.qp;
-        r.key_offset = key_offset_of(p.gop_size, r.qp);
+        r.key_offset = key_offset_of(p.gop_size, r.qp, p.lookahead);
         return r;
     }
     const int64_t rate = change.bit_rate, most = change.max_rate;
@@ -541,6 +549,7 @@ std::string only_on_cpu(const Params &p) {
     if (p.picture.field_pairs) return "interlaced frames with avc_intra_class";
     if (p.gop_size == 1) return {};
     if (p.effort != kAllTypes) return format_string("P pictures with effort %d", p.effort);
+    if (p.lookahead) return format_string("P pictures with lookahead %d", p.lookahead);
     if (p.slice_max_bytes) return "P pictures with slice_max_bytes";
     return {};
 }
@@ -552,7 +561,8 @@ std::string summary(const Params &p) {
                                                                p.rate.cbr ? ", constant" : "")
                                                : format_string("QP %d", p.rate.qp);
     const std::string gop = p.gop_size > 1 ? format_string(", an IDR picture in %d", p.gop_size) : "";
-    return rate + format_string(", adaptive quantisation %g, effort %d", p.aq_strength / 256., p.effort) + gop;
+    const std::string ahead = p.lookahead ? format_string(", lookahead %d", p.lookahead) : "";
+    return rate + format_string(", adaptive quantisation %g, effort %d", p.aq_strength / 256., p.effort) + gop + ahead;
 }
 
 }  // namespace cudaenc::h264

@@ -15,6 +15,8 @@ namespace cudaenc::h264 {
 
 // With P pictures an IDR picture has so much less QP: what is coded well there is predicted well for long.
 inline constexpr int kIdrQpOffset = 3;
+inline constexpr int kIdrQpOffsetAhead =
+    5;  // with a lookahead, which sees less than pictures up to the next IDR picture
 
 struct Params {
     CudaencFormat input;
@@ -29,6 +31,7 @@ struct Params {
     int gop_size;              // pictures from an IDR picture to the next
     int least_gop_size;        // the same where a scene cut begins the next one
     int scene_cut;             // see Gop
+    int lookahead;             // pictures that a picture waits for; 0: none
     int slice_max_bytes;       // of a NAL unit; 0: slices are fixed
     int intra_refresh;         // pictures of a refresh; 0: there is none
     int most_vertical_vector;  // samples, of the level

@@ -19,6 +19,10 @@ class SequenceCoder {
         intra_coder_.set_slices(slices);
         predicted_coder_.set_slices(slices);
     }
+    // Loads a picture that comes later, before begin().
+    void load_source(const SampleLayout &luma, SourcePyramid &source, ThreadPool &pool) {
+        predicted_coder_.load_source(luma, source, pool);
+    }
     // The next picture, before all that follows.
     void begin(const SampleLayout *components, ThreadPool &pool);
     // Of the picture, and the last one that was kept: by a search as encode() at this QP has it.

@@ -101,6 +101,8 @@ $(call H264_CAVLC_CUDA,gop-refresh,vsynth1,yuv420p,352x288,6,-g 100 -intra_refre
 $(call H264_CAVLC_CUDA,gop-refresh-cbr,vsynth3,yuv420p,34x34,25,-g 100 -intra_refresh 7 -sc_threshold 0 -b:v 200k -bufsize 40k -nal-hrd cbr -effort 0)
 $(call H264_CAVLC_CUDA,gop-slice-bytes,vsynth1,yuv420p,352x288,4,-g 12 -slice_max_bytes 1200 -crf 28 -effort 0)
 $(call H264_CAVLC_CUDA,gop-slice-bytes-baseline,vsynth3,yuv420p,34x34,6,-g 3 -slice_max_bytes 640 -qp 0 -profile baseline -effort 0)
+$(call H264_CAVLC_CUDA,gop-lookahead,vsynth1,yuv420p,352x288,6,-g 12 -lookahead 4 -crf 28 -effort 0)
+$(call H264_CAVLC_CUDA,gop-lookahead-bitrate,vsynth3,yuv420p,34x34,25,-g 12 -lookahead 9 -b:v 100k -async_depth 2 -effort 0)
 $(call H264_CAVLC_CUDA,gop-bitrate,vsynth3,yuv420p,34x34,25,-g 12 -b:v 100k -effort 0)
 $(call H264_CAVLC_CUDA,gop-cbr,vsynth3,yuv420p,34x34,25,-g 12 -b:v 200k -bufsize 40k -cbr 1 -effort 0)
 $(call H264_CAVLC_CUDA,gop-hrd-vbr,vsynth3,yuv420p,34x34,25,-g 12 -b:v 100k -maxrate 150k -bufsize 30k -nal-hrd vbr -effort 0)

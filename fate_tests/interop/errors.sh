@@ -357,6 +357,9 @@ refuse 64x48,yuv420p "intra_refresh 12 is not allowed: it is 0 to 11" -g 12 -int
 refuse 64x48,yuv420p "slice_max_bytes 639 is not allowed: it is 640 to 1000000, or 0" -g 12 -slice_max_bytes 639
 refuse 64x48,yuv420p "slice_max_bytes 1200 is not allowed with gop_size 1: it goes with P pictures" -slice_max_bytes 1200
 refuse 64x48,yuv420p "slices 2 is not allowed with slice_max_bytes, which divides pictures" -g 12 -slice_max_bytes 1200 -slices 2
+refuse 64x48,yuv420p "lookahead 8 is not allowed with gop_size 1: it goes with P pictures" -lookahead 8
+refuse 64x48,yuv420p "lookahead 8 is not allowed with intra_refresh: it is 0" -g 12 -lookahead 8 -intra_refresh 4
+refuse 64x48,yuv420p "lookahead 8 is not allowed with -flags low_delay: it is 0" -g 12 -lookahead 8 -flags low_delay
 refuse 64x48,yuv420p "intra_refresh 5 is not allowed with gop_size 1: it goes with P pictures" -intra_refresh 5
 refuse 64x48,yuv420p "'sc_threshold' out of range \[0 - 100\]" -g 12 -sc_threshold 101
 refuse 64x48,yuv420p "gop_size 2000000 is not allowed: it is 1 to 1000000" -g 2000000

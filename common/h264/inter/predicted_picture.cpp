@@ -127,6 +127,8 @@ void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {
             // What IDR pictures have coded with a lower QP is predicted from them.
             qp = std::max(qp, adapted_qp(qp, quality.aq_strength, sum, squares, format_.bit_depth));
         }
+        if (quality.offsets && !drop_step_)
+            qp = std::max(qp + quality.offsets[index_of(x, y)], -qp_bd_offset(format_.bit_depth));
         qp_[index_of(x, y)] = static_cast<int8_t>(qp);
     }
 }

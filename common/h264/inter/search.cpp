@@ -71,7 +71,8 @@ MotionSearch::MotionSearch(int columns, int rows, int vertical)
     }
 }
 
-void MotionSearch::find(const SourcePyramid &source, const SourcePyramid &before, uint32_t lambda, ThreadPool &pool) {
+void MotionSearch::find_halves(const SourcePyramid &source, const SourcePyramid &before, uint32_t lambda,
+                               ThreadPool &pool) {
     source_ = &source;
     before_ = &before;
     lambda_ = lambda;
@@ -81,6 +82,10 @@ void MotionSearch::find(const SourcePyramid &source, const SourcePyramid &before
             for (int x = 0; x < g.columns; x++) find_block(level, x, static_cast<int>(y));
         });
     }
+}
+
+void MotionSearch::find(const SourcePyramid &source, const SourcePyramid &before, uint32_t lambda, ThreadPool &pool) {
+    find_halves(source, before, lambda, pool);
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
         for (int x = 0; x < columns_; x++) find_macroblock(x, static_cast<int>(y));
     });

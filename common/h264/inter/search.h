@@ -14,6 +14,8 @@ class MotionSearch {
     MotionSearch(int columns, int rows, int vertical);
     // lambda: of half a SATD, which stands for that of absolute differences as well.
     void find(const SourcePyramid &source, const SourcePyramid &before, uint32_t lambda, ThreadPool &pool);
+    // The same of levels from 1 on alone, for of_block().
+    void find_halves(const SourcePyramid &source, const SourcePyramid &before, uint32_t lambda, ThreadPool &pool);
     const FoundMotion &found(int x, int y) const { return found_[static_cast<size_t>(y * columns_ + x)]; }
     // That of an 8x8 block of a level from 1 on, in whole samples of the level.
     Vector of_block(int level, int x, int y) const { return grids_[level].grid().at(x, y); }

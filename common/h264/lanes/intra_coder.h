@@ -19,11 +19,12 @@
 namespace cudaenc::h264 {
 
 struct PictureQuality {
-    int qp;                    // QPY: from -QpBdOffset to 51, or up to kLastQp
-    int effort;                // of Effort
-    int aq_strength;           // change of QP, in 1/256, where the variance doubles; 0: no adaptive quantisation
-    bool counts = true;        // bits() are asked for
-    bool reconstructs = true;  // reconstruction() is asked for
+    int qp;                           // QPY: from -QpBdOffset to 51, or up to kLastQp
+    int effort;                       // of Effort
+    int aq_strength;                  // change of QP, in 1/256, where the variance doubles; 0: no adaptive quantisation
+    const int8_t *offsets = nullptr;  // to QPs, [macroblock]; nullptr: none
+    bool counts = true;               // bits() are asked for
+    bool reconstructs = true;         // reconstruction() is asked for
 };
 
 // Rows of macroblocks, the one above first. Runs of rows that wait for each other advance side by side.
@@ -83,7 +84,7 @@ class IntraCoder {
     void rank_row(int y, const ConstBlock *samples);
     void rank_in_lanes(int y, const ConstBlock *samples, std::span<const int> columns);
     void keep_source(int y, const ConstBlock *samples);
-    int macroblock_qp(const ConstBlock &luma) const;
+    int macroblock_qp(size_t at, const ConstBlock &luma) const;
     uint32_t satd_lambda(size_t at) const;
     uint32_t count_bits(size_t at);
     void write_qp_deltas(const Slice &slice);
