@@ -2,6 +2,8 @@
 #include "ht_refinement_cpu.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 
 #include "../codestream/coefficient.h"
 
@@ -55,58 +57,106 @@ class BackwardBits {
     int count_ = 0;
 };
 
+// Four columns of a stripe, as the passes take them. Bit 4x + y is the sample at column x and row y.
+struct Group {
+    uint16_t by_cleanup = 0;   // significant behind the cleanup pass
+    uint16_t significant = 0;  // now
+    uint16_t lowest = 0;       // bits of the lowest bit-plane
+    uint16_t negative = 0;
+    uint16_t inside = 0;  // samples that the block has
+};
+
 class Refinement {
   public:
     Refinement(const uint32_t *coefficients, const CodeBlock &b, bool causal)
-        : samples_(coefficients + b.coefficients),
-          b_(b),
-          causal_(causal),
-          pitch_(size_t{b.width} + 2),
-          significant_(pitch_ * (size_t{b.height} + 2)) {
-        for (int y = 0; y < b.height; y++)
-            for (int x = 0; x < b.width; x++) at(x, y) = by_cleanup(x, y);
+        : causal_(causal),
+          columns_((b.width + 3) / 4),
+          stripes_((b.height + 3) / 4),
+          groups_(static_cast<size_t>((columns_ + 2) * (stripes_ + 2))) {
+        for (int stripe = 0; stripe < stripes_; stripe++)
+            for (int column = 0; column < columns_; column++)
+                at(column, stripe) =
+                    load(coefficients + b.coefficients + size_t{4} * stripe * b.stride + 4 * column, b.stride,
+                         std::min(b.width - 4 * column, 4), std::min(b.height - 4 * stripe, 4));
     }
 
-    // Four columns of a stripe at a time: significance, then signs.
+    // Significance, then signs, of each group.
     void propagate(ForwardBits &bits) {
-        for (int y0 = 0; y0 < b_.height; y0 += 4)
-            for (int x0 = 0; x0 < b_.width; x0 += 4) {
-                uint32_t signs = 0;
-                int found = 0;
-                for (int x = x0; x < std::min(x0 + 4, int{b_.width}); x++)
-                    for (int y = y0; y < std::min(y0 + 4, int{b_.height}); y++) {
-                        if (at(x, y) || !has_neighbour(x, y, causal_ && y == y0 + 3)) continue;
-                        const uint32_t bit = sample(x, y) & 1;
-                        bits.put(bit);
-                        at(x, y) = static_cast<uint8_t>(bit);
-                        if (bit) signs |= sample(x, y) >> 31 << found++;
-                    }
-                for (int i = 0; i < found; i++) bits.put(signs >> i & 1);
-            }
+        for (int stripe = 0; stripe < stripes_; stripe++)
+            for (int column = 0; column < columns_; column++) propagate(bits, column, stripe);
     }
     void refine(BackwardBits &bits) const {
-        for (int y0 = 0; y0 < b_.height; y0 += 4)
-            for (int x = 0; x < b_.width; x++)
-                for (int y = y0; y < std::min(y0 + 4, int{b_.height}); y++)
-                    if (by_cleanup(x, y)) bits.put(sample(x, y) & 1);
+        for (int stripe = 0; stripe < stripes_; stripe++)
+            for (int column = 0; column < columns_; column++) {
+                const Group &g = at(column, stripe);
+                for (uint32_t left = g.by_cleanup; left; left &= left - 1)
+                    bits.put(g.lowest >> std::countr_zero(left) & 1);
+            }
     }
 
   private:
-    uint32_t sample(int x, int y) const {
-        return samples_[static_cast<size_t>(y) * b_.stride + static_cast<size_t>(x)];
-    }
-    bool by_cleanup(int x, int y) const { return magnitude(sample(x, y)) > 1; }
-    uint8_t &at(int x, int y) { return significant_[static_cast<size_t>(y + 1) * pitch_ + static_cast<size_t>(x + 1)]; }
-    bool has_neighbour(int x, int y, bool is_last) {
-        const uint8_t *row = &at(x, y), *above = row - pitch_, *below = row + pitch_;
-        return row[-1] | row[1] | above[-1] | above[0] | above[1] | (is_last ? 0 : below[-1] | below[0] | below[1]);
+    static constexpr uint32_t kTop = 0x1111, kBottom = 0x8888;  // rows
+
+    static Group load(const uint32_t *samples, size_t stride, int width, int height) {
+        uint32_t by_cleanup = 0, lowest = 0, negative = 0, inside = 0;
+        for (int y = 0; y < height; y++, samples += stride)
+            for (int x = 0; x < width; x++) {
+                const int place = 4 * x + y;
+                by_cleanup |= uint32_t{magnitude(samples[x]) > 1} << place;
+                lowest |= (samples[x] & 1) << place;
+                negative |= samples[x] >> 31 << place;
+                inside |= 1u << place;
+            }
+        const auto word = [](uint32_t bits) { return static_cast<uint16_t>(bits); };
+        return {.by_cleanup = word(by_cleanup),
+                .significant = word(by_cleanup),
+                .lowest = word(lowest),
+                .negative = word(negative),
+                .inside = word(inside)};
     }
 
-    const uint32_t *const samples_;
-    const CodeBlock &b_;
+    size_t index(int column, int stripe) const {
+        return static_cast<size_t>((stripe + 1) * (columns_ + 2) + column + 1);
+    }
+    const Group &at(int column, int stripe) const { return groups_[index(column, stripe)]; }
+    Group &at(int column, int stripe) { return groups_[index(column, stripe)]; }
+
+    // With the samples above and below them.
+    static uint32_t taller(uint32_t samples) {
+        return samples | (samples << 1 & 0xFFFF & ~kTop) | (samples >> 1 & ~kBottom);
+    }
+    // With those at their sides, of the same group.
+    static uint32_t wider(uint32_t samples) { return (samples | samples << 4 | samples >> 4) & 0xFFFF; }
+
+    // A group's significant samples, with those above and below, also those that other stripes' are next to.
+    uint32_t taller_at(int column, int stripe) const {
+        const uint32_t above = at(column, stripe - 1).significant,
+                       below = causal_ ? 0 : at(column, stripe + 1).significant;
+        return taller(at(column, stripe).significant) | (above & kBottom) >> 3 | (below & kTop) << 3;
+    }
+
+    void propagate(ForwardBits &bits, int column, int stripe) {
+        Group &g = at(column, stripe);
+        const uint32_t near = wider(taller_at(column, stripe)) | taller_at(column - 1, stripe) >> 12 |
+                              (taller_at(column + 1, stripe) << 12 & 0xFFFF);
+        uint32_t signs = 0;
+        int found = 0;
+        for (uint32_t left = near & ~g.significant & g.inside; left;) {
+            const int place = std::countr_zero(left);
+            const uint32_t own = 1u << place, bit = g.lowest >> place & 1;
+            bits.put(bit);
+            left &= left - 1;
+            if (!bit) continue;
+            signs |= (g.negative >> place & 1u) << found++;
+            g.significant |= static_cast<uint16_t>(own);
+            left |= wider(taller(own)) & ~(2 * own - 1) & ~g.significant & g.inside;
+        }
+        for (int i = 0; i < found; i++) bits.put(signs >> i & 1);
+    }
+
     const bool causal_;
-    const size_t pitch_;
-    std::vector<uint8_t> significant_;  // with a border of zeros
+    const int columns_, stripes_;
+    std::vector<Group> groups_;  // with a border of empty ones
 };
 
 }  // namespace
