@@ -28,6 +28,8 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import concurrent.futures
+import contextlib
 import os
 import threading
 from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Container, Iterable, Iterator, Literal, NamedTuple,
@@ -773,47 +775,41 @@ class Decoder(_Session):
         fill: an array or tensor of (n, components, height, width) or of (n, height, width), or a sequence of the latter, a component
         each, whose sizes may differ. Returns which of them are corrupt, n of bool. Raises what became of the first one that fails,
         with its number; then the others are there."""
-        data = [self._bytes_of(one) for one in packets]
-        planes, steps = _planes.describe_batch(out, len(data))
-        if not data:
-            return numpy.zeros(0, bool)
+        return _in_parts([self], packets, out)
+
+    def _read_info(self, packet: bytes) -> Any:
+        """A CudaencPictureInfo, for a batch."""
+        info = ffi.new("CudaencPictureInfo *", {"struct_size": ffi.sizeof("CudaencPictureInfo")})
+        with self._lock:
+            self._check_open()
+            outcome = self._log.outcome(lib.cudaenc_decoder_read_header(self._handle, ffi.from_buffer("uint8_t[]", packet), len(packet), info))
+        if (error := outcome.error()) is not None:
+            raise type(error)(f"picture 0: {error}")
+        return info
+
+    def _decode_part(self, info: Any, data: list[bytes], out: _planes.Out, steps: list[int], first: int) -> tuple[_native.Outcome, int, numpy.ndarray]:
+        """Of a batch's packets those from `first` on: what becomes of the first one that fails, how many do, and which are corrupt."""
+        for number, packet in enumerate(data, first):
+            if _fields.split(packet, self._codec) is not None:
+                raise InvalidError(f"picture {number}: two fields are not allowed in decode_into(): decode_batch() weaves them")
+        batch = ffi.new("CudaencCodedBatch *", {"struct_size": ffi.sizeof("CudaencCodedBatch"), "count": len(data)})
+        buffers = [ffi.from_buffer("uint8_t[]", packet) for packet in data]
+        kept = ffi.new("uint8_t *[]", buffers), ffi.new("size_t[]", list(map(len, data)))
+        batch.data, batch.size = kept
+        batch.format, batch.is_signed = info.format, info.is_signed
+        for i, (plane, step) in enumerate(zip(out.planes, steps)):
+            batch.planes[i] = ffi.cast("uint8_t *", plane.address + first * step)
+            batch.stride[i] = plane.strides[0] if plane.shape[0] > 1 else plane.shape[1] * plane.itemsize
+            batch.step[i] = step
+        batch.cuda_stream = ffi.cast("void *", out.planes[0].stream)
+        codes, corrupt = numpy.zeros((2, len(data)), numpy.int32)
+        batch.codes, batch.corrupt = (ffi.cast("int *", array.ctypes.data) for array in (codes, corrupt))
         with self._lock:
             self._check_open()
             if self._in_flight:
                 raise InvalidError("decode_into() is not allowed while pictures are in flight: receive them first")
-            batch, header, kept = self._batch_of(data, planes, steps)
-            codes, corrupt = numpy.zeros((2, len(data)), numpy.int32)
-            batch.codes, batch.corrupt = (ffi.cast("int *", array.ctypes.data) for array in (codes, corrupt))
-            outcome = self._log.outcome(lib.cudaenc_decoder_batch(self._handle, batch))
-            if outcome.code != lib.CUDAENC_OK:
-                outcome = outcome.of_batch(int(numpy.count_nonzero(codes)))
-        del kept
-        outcome.check()
-        _planes.extend_signs(planes.parts, header)
-        return corrupt != 0
-
-    def _batch_of(self, data: list[bytes], out: _planes.Out, steps: list[int]) -> tuple[Any, Header, Any]:
-        """A CudaencCodedBatch, the header of its pictures, and what must live as long."""
-        for number, packet in enumerate(data):
-            if _fields.split(packet, self._codec) is not None:
-                raise InvalidError(f"picture {number}: two fields are not allowed in decode_into(): decode_batch() weaves them")
-        buffers = [ffi.from_buffer("uint8_t[]", packet) for packet in data]
-        info = ffi.new("CudaencPictureInfo *", {"struct_size": ffi.sizeof("CudaencPictureInfo")})
-        outcome = self._log.outcome(lib.cudaenc_decoder_read_header(self._handle, buffers[0], len(data[0]), info))
-        if (error := outcome.error()) is not None:
-            raise type(error)(f"picture 0: {error}")
-        header = _planes.header_of(info)
-        _planes.check(out, header, self._device_planes)
-        batch = ffi.new("CudaencCodedBatch *", {"struct_size": ffi.sizeof("CudaencCodedBatch"), "count": len(data)})
-        kept = buffers, ffi.new("uint8_t *[]", buffers), ffi.new("size_t[]", list(map(len, data)))
-        batch.data, batch.size = kept[1:]
-        batch.format, batch.is_signed = info.format, info.is_signed
-        for i, (plane, shape, step) in enumerate(zip(out.planes, header.shapes, steps)):
-            batch.planes[i] = ffi.cast("uint8_t *", plane.address)
-            batch.stride[i] = plane.strides[0] if shape[0] > 1 else shape[1] * plane.itemsize
-            batch.step[i] = step
-        batch.cuda_stream = ffi.cast("void *", out.planes[0].stream)
-        return batch, header, kept
+            outcome = self._log.outcome(lib.cudaenc_decoder_batch(self._handle, batch)).of_batch(first)
+        return outcome, int(numpy.count_nonzero(codes)), corrupt != 0
 
     def __enter__(self) -> "Decoder":
         return self
@@ -931,9 +927,35 @@ def decode_batch(packets: Iterable[_Data], in_flight: int = 8, codec: Optional[s
         yield from decoder.decode(_chain(first, rest), None if outs is None else _chain(first_out, outs))
 
 
-def decode_into(packets: Sequence[_Data], out: Any, codec: Optional[str] = None, *, in_flight: int = 32, **options: Any) -> numpy.ndarray:
+def _in_parts(decoders: Sequence[Decoder], packets: Sequence[_Data], out: Any) -> numpy.ndarray:
+    """Decodes a batch, of which each decoder has a part and a thread."""
+    data = [Decoder._bytes_of(one) for one in packets]
+    planes, steps = _planes.describe_batch(out, len(data))
+    if not data:
+        return numpy.zeros(0, bool)
+    info = decoders[0]._read_info(data[0])
+    header = _planes.header_of(info)
+    _planes.check(planes, header, decoders[0]._device_planes)
+    size = -(-len(data) // len(decoders))
+    with concurrent.futures.ThreadPoolExecutor(len(decoders)) as threads:
+        parts = [threads.submit(decoder._decode_part, info, data[first:first + size], planes, steps, first)
+                 for decoder, first in zip(decoders, range(0, len(data), size))]
+    outcomes, failed, corrupt = zip(*(part.result() for part in parts))
+    for outcome in outcomes:
+        outcome.tell()
+    for outcome in outcomes:
+        error = outcome.error()
+        if error is not None:
+            raise type(error)(f"{error}, and {sum(failed) - 1} more fail") if sum(failed) > 1 else error
+    _planes.extend_signs(planes.parts, header)
+    return numpy.concatenate(corrupt)
+
+
+def decode_into(packets: Sequence[_Data], out: Any, codec: Optional[str] = None, *, in_flight: int = 16, decoders: int = 0,
+                **options: Any) -> numpy.ndarray:
     """Decodes packets to a batch, such as a tensor of (n, components, height, width) on a GPU: see Decoder.decode_into(), and Decoder
-    for other arguments and errors. codec None: as the first one tells.
+    for other arguments and errors. codec None: as the first one tells. decoders: that share the packets, each with a thread and
+    in_flight of its own; 0: for CUDA memory one for each 128 packets, 1 to 4.
 
     >>> files = [encode(numpy.full((45, 67, 3), n, numpy.uint8)) for n in range(4)]
     >>> batch = numpy.empty((4, 3, 45, 67), numpy.uint8)
@@ -947,5 +969,8 @@ def decode_into(packets: Sequence[_Data], out: Any, codec: Optional[str] = None,
     plane = _planes.describe_batch(out, len(packets))[0].planes[0]
     options = {"codec": _codec_of(packets[0]) if codec is None else codec, "device_planes": plane.on_device, **options}
     options["device"] = plane.device_name(options.get("device", "auto"))
-    with Decoder(in_flight=in_flight, **options) as decoder:
-        return decoder.decode_into(packets, out)
+    if not hasattr(decoders, "__index__") or not 0 <= decoders <= 64:
+        raise InvalidError(f"decoders {decoders!r} is not allowed: it is 0 to 64")
+    count = decoders or (max(1, min(4, len(packets) // 128)) if plane.on_device else 1)
+    with contextlib.ExitStack() as opened:
+        return _in_parts([opened.enter_context(Decoder(in_flight=in_flight, **options)) for _ in range(count)], packets, out)

@@ -7,6 +7,7 @@ import logging
 import operator
 import os
 import pathlib
+import re
 from typing import Any, Optional
 
 import cffi
@@ -65,11 +66,13 @@ class Outcome:
                 lib.CUDAENC_ERR_UNSUPPORTED: NotImplementedError}.get(self.code, CudaencError)
         return kind("; ".join(errors) or ffi.string(lib.cudaenc_error_string(self.code)).decode())
 
-    def of_batch(self, failed: int) -> "Outcome":
-        """The same, with the line of the first picture of a batch alone that failed, of so many."""
-        line = ffi.string(lib.cudaenc_last_error()).decode(errors="replace")
-        others = [(level, text) for level, text in self._lines if level != lib.CUDAENC_LOG_ERROR]
-        return Outcome(self.code, [*others, (lib.CUDAENC_LOG_ERROR, line + (f", and {failed - 1} more fail" if failed > 1 else ""))])
+    def of_batch(self, first: int) -> "Outcome":
+        """The same, with the line of the first picture of a batch alone that failed. Pictures are counted from `first` on."""
+        lines = [line for line in self._lines if line[0] != lib.CUDAENC_LOG_ERROR]
+        if self.code != lib.CUDAENC_OK:
+            lines.append((lib.CUDAENC_LOG_ERROR, ffi.string(lib.cudaenc_last_error()).decode(errors="replace")))
+        return Outcome(self.code, [(level, re.sub(r"^picture (\d+)", lambda number: f"picture {int(number[1]) + first}", text))
+                                   for level, text in lines])
 
     def tell(self) -> None:
         """Logs the lines that are no errors. Handlers may do as they like, so that nothing is locked by the caller."""

@@ -427,15 +427,22 @@ class Decode(unittest.TestCase):
         self.assertEqual(len(cudaenc.decode_into([], batch[:0])), 0)
         signed = (picture(7, 20, 30, bits=12).astype(int) - 2048).astype("int16")
         out = numpy.empty_like(signed)
-        cudaenc.decode_into([cudaenc.encode(one, depth=12) for one in signed], out)
-        self.assertTrue(numpy.array_equal(out, signed))
+        for decoders in 1, 3:
+            cudaenc.decode_into([cudaenc.encode(one, depth=12) for one in signed], out, decoders=decoders)
+            self.assertTrue(numpy.array_equal(out, signed))
         broken = [*packets[:3], b"none", packets[4], cudaenc.encode(picture(20, 31, 3)), packets[6][:len(packets[6]) * 2 // 3], *packets[7:]]
         with cudaenc.Decoder("j2k", in_flight=2) as decoder:
             with self.assertRaisesRegex(ValueError, "^picture 3: .*, and 1 more fail$"):
                 decoder.decode_into(broken, batch)
             for n in 0, 1, 2, 4, 7, 8:
                 self.assertTrue(numpy.array_equal(batch[n].transpose(1, 2, 0), pictures[n]), n)
+            with self.assertRaisesRegex(ValueError, "^picture 3: .*, and 1 more fail$"):  # by three decoders, as each would have it
+                cudaenc.decode_into(broken, batch, decoders=3, in_flight=2)
+            self.assertEqual(cudaenc.decode_into(packets, batch, decoders=4).tolist(), [False] * 9)
+            self.assertTrue(numpy.array_equal(batch.transpose(0, 2, 3, 1), pictures))
             broken[3] = packets[3]
+            with self.assertRaisesRegex(ValueError, "^picture 5: .*not allowed: the batch has 30x20"):
+                cudaenc.decode_into(broken, batch, decoders=2)
             with self.assertRaisesRegex(ValueError, "^picture 5: 31x20, 3 components of RGB, .* is not allowed: the batch has 30x20"):
                 decoder.decode_into(broken, batch)
             broken[5] = packets[5]
