@@ -698,6 +698,8 @@ struct FakePipeline {
     void submit(int, int) {}
     int finish(int slot) { return slot; }
     bool done(int) noexcept { return is_done; }
+    int lookahead() const { return 0; }
+    void flush() {}
     bool is_done = false;
 };
 
