@@ -275,7 +275,8 @@ class Writer:
             options["frag_duration"] = str(round(1e6 * self._fragment))  # microseconds
         assert self._encoder is not None
         container = self._av.open(self._pipe or self._path, "w", format="mp4", container_options=options)
-        with self._av.open(io.BytesIO(self._encoder.extradata + first), format="h264") as probe:
+        begin = self._encoder.extradata + first[:1024]  # its headers tell all; a picture without concealment is not decoded for long
+        with self._av.open(io.BytesIO(begin), format="h264", options={"ec": "0"}) as probe:
             self._video = container.add_stream_from_template(probe.streams.video[0], opaque=True)
         self._video.time_base = fractions.Fraction(1, self._clock)
         if self._rotation:
