@@ -89,6 +89,19 @@ class Mp4(unittest.TestCase):
         with cudaenc.Encoder(picture(8, 8), "mjpeg") as encoder, self.assertRaises(NotImplementedError):
             encoder.set_qp(3)
 
+    def test_first_packet_is_not_decoded(self):
+        looked_at, opened = [], av.open
+
+        def open_and_note(file, *arguments, **options):
+            if options.get("format") == "h264":
+                looked_at.append(len(file.getvalue()))
+            return opened(file, *arguments, **options)
+
+        with unittest.mock.patch.object(av, "open", open_and_note), cudaenc.mp4.Writer(None, qp=5) as writer:
+            writer.add(numpy.random.default_rng(1).integers(0, 256, (64, 96, 3), dtype=numpy.uint8))
+        self.assertGreater(writer.size, 4096)
+        self.assertLess(looked_at[0], 1200)
+
     def test_first_frames_soon(self):
         frames = picture(40, 6, 8, 3)
         with unittest.mock.patch.object(_frames, "_AT_ONCE", 8 * 48):
