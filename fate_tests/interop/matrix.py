@@ -100,6 +100,8 @@ def combination(seed, ht=False):
             samples = sum(w * h * (1 + (depth > 8)) for w, h, depth, *_ in pictures.components_of(pix_fmt, width, height)[0])
             options[target] = {'frame_bytes': 500 + samples // dice.randint(2, 40), 'compression_ratio': dice.randint(2, 12),
                                'psnr': dice.randint(20, 60)}[target]
+        if target != 'psnr' and 'visual_weights' in OPTIONS and one_in(3):
+            options['visual_weights'] = 1
     if RATE_CONTROLS and one_in(2 if set(targets) & set(options) else 50):
         options['rate_control'] = dice.choice(RATE_CONTROLS if one_in(10) else ['pcrd'] if 'psnr' in options else
                                               [m for m in RATE_CONTROLS if m != 'none'])
