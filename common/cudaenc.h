@@ -286,6 +286,10 @@ typedef struct CudaencJ2kOptions {
                             0 */
     double display_ppi;  /**< With format jp2: display resolution, samples an inch; 0: not told; 1..100000, default 0 */
     int visual_weights;  /**< With a target of bytes: errors weigh as the eye sees them; 0 or 1, default 0 */
+    int x_offset;        /**< Column of the reference grid where the picture begins; 0..16777216, default 0 */
+    int y_offset;        /**< Row of the reference grid where the picture begins; 0..16777216, default 0 */
+    int tile_x_offset;   /**< Column where the first tile begins, at most x_offset; 0..16777216, default 0 */
+    int tile_y_offset;   /**< Row where the first tile begins, at most y_offset; 0..16777216, default 0 */
 } CudaencJ2kOptions;
 /** Fills in the defaults. size: that of the caller's structure. Any thread. options may not be NULL.
  *  @return CUDAENC_OK, or CUDAENC_ERR_INVALID */

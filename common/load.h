@@ -23,6 +23,13 @@ CUDAENC_HD constexpr SampleLayout eight_bits_of(SampleLayout s) {
     return s;
 }
 
+// The same samples by coordinates of which the first one has x and y.
+inline SampleLayout begin_at(SampleLayout s, int64_t x, int64_t y) {
+    s.data = reinterpret_cast<const uint8_t *>(reinterpret_cast<uintptr_t>(s.data) -
+                                               static_cast<uintptr_t>(y * s.stride + x * s.step));
+    return s;
+}
+
 // The level-shifted sample of column x and row y.
 CUDAENC_HD int32_t load_sample(const SampleLayout &s, int64_t x, int64_t y) {
     const uint8_t *at = s.data + y * s.stride + x * s.step;

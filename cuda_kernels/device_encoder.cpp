@@ -3,7 +3,6 @@
 
 namespace cudaenc {
 
-constexpr int kMaxFormatComponents = 4;
 constexpr size_t kStagedBytes = 1 << 20;  // less is copied sooner than threads wake
 
 FrameSlot::FrameSlot(const std::shared_ptr<Device> &device)
@@ -26,9 +25,11 @@ void FrameUpload::queue(FrameSlot &s) {
         const uint8_t *data = device_frames_ ? s.frame.data[k.plane] : s.pixels.data() + plane.offset;
         const int64_t stride = device_frames_ ? s.frame.stride[k.plane] : static_cast<int64_t>(plane.pitch);
         if (stride >> 32) throw Error(CUDAENC_ERR_INVALID, "a stride of 4 GiB or more is not allowed");
-        SampleLayout &layout = s.layout.data()[c];
-        s.layout_uploaded = s.layout_uploaded && layout.data == data + k.offset && layout.stride == stride;
-        layout = layout_of(k, data, stride);
+        const Origin &origin = origins_[static_cast<size_t>(c)];
+        const SampleLayout layout = begin_at(layout_of(k, data, stride), origin.x, origin.y);
+        SampleLayout &last = s.layout.data()[c];
+        s.layout_uploaded = s.layout_uploaded && layout.data == last.data && layout.stride == last.stride;
+        last = layout;
     }
     if (device_frames_) return device_->wait_foreign(s.queued_on, s.frame.cuda_stream);
     if (is_staged(s.frame)) {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The base of encoders on a device: a device pipeline with the planes of frames and memory for packets.
 #pragma once
+#include <array>
+
 #include "../common/packet_pool.h"
 #include "../common/planes.h"
 #include "device_pipeline.h"
 #include "frame_staging.h"
 
 namespace cudaenc {
+
+constexpr int kMaxFormatComponents = 4;
 
 struct FrameSlot : DeviceSlot<PooledBuffer> {
     explicit FrameSlot(const std::shared_ptr<Device> &device);
@@ -23,18 +27,24 @@ class FrameUpload {
     // threads: that copy frames; 0: one per core.
     FrameUpload(std::shared_ptr<Device> device, const CudaencFormat &format, int threads, bool device_frames);
     size_t pixel_bytes() const { return device_frames_ ? 0 : pixel_bytes_; }  // FrameSlot::pixels
+    // The coordinates of a component's first sample in the layout; else 0, 0.
+    void set_origin(size_t component, int x, int y) { origins_[component] = {x, y}; }
     // Fills the slot's layout, and queues the upload on `queued_on`, or the wait for the frame's producer.
     void queue(FrameSlot &slot);
     // Queues the upload of the layout, where it has changed.
     void queue_layout(FrameSlot &slot) const;
 
   private:
+    struct Origin {
+        int x, y;
+    };
     bool is_staged(const CudaencFrame &frame) const;
 
     const std::shared_ptr<Device> device_;
     const CudaencFormat format_;
     const int threads_;
     const bool device_frames_;
+    std::array<Origin, kMaxFormatComponents> origins_{};
     std::vector<UploadedPlane> planes_;
     size_t pixel_bytes_ = 0;
     std::unique_ptr<FrameStaging> staging_;  // from the first frame that takes that way

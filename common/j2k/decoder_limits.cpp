@@ -15,25 +15,30 @@ namespace {
 
 // A direction of a component's resolution and of the tiles. Sizes are those of the reference grid.
 struct Direction {
-    int size, tile;
-    int d;     // XRsiz or YRsiz
-    int down;  // levels below the full resolution
-    int log2;  // of a precinct's side
+    int begin, end;        // of the picture
+    int tile_begin, tile;  // where the first tile begins, a tile's size
+    int d;                 // XRsiz or YRsiz
+    int down;              // levels below the full resolution
+    int log2;              // of a precinct's side
 
+    // Whether holds(begin, end) for what a tile has of the picture.
+    template <class Holds>
+    bool any_tile(const Holds &holds) const {
+        for (int64_t at = tile_begin; at < end; at += tile)
+            if (holds(std::max<int64_t>(at, begin), std::min<int64_t>(at + tile, end))) return true;
+        return false;
+    }
     // Whether in some tile the resolution begins with a precinct, but the tile itself before it.
     bool begins_late(bool where_empty) const {
         const int64_t step = int64_t{d} << down;
-        for (int64_t begin = tile; begin < size; begin += tile) {
-            const int64_t first = ceil_div(begin, step), end = ceil_div(std::min<int64_t>(begin + tile, size), step);
-            if (begin % (step << log2) && first % (int64_t{1} << log2) == 0 && (!where_empty || first == end))
-                return true;
-        }
-        return false;
+        return any_tile([&](int64_t from, int64_t to) {
+            const int64_t first = ceil_div(from, step);
+            return from % (step << log2) && first % (int64_t{1} << log2) == 0 &&
+                   (!where_empty || first == ceil_div(to, step));
+        });
     }
     bool has_empty_tile() const {
-        for (int64_t begin = 0; begin < size; begin += tile)
-            if (ceil_div(begin, d) == ceil_div(std::min<int64_t>(begin + tile, size), d)) return true;
-        return false;
+        return any_tile([&](int64_t from, int64_t to) { return ceil_div(from, d) == ceil_div(to, d); });
     }
     // Whether a precinct's side takes 32 bits with a sign, or on the reference grid 32 bits.
     bool has_far_precincts() const {
@@ -44,8 +49,8 @@ struct Direction {
 
 std::array<Direction, 2> directions(const Params &p, const Component &c, int resolution) {
     const int down = p.levels - resolution;
-    return {Direction{p.width, p.tile_width, c.dx, down, p.precinct_width_log2[resolution]},
-            Direction{p.height, p.tile_height, c.dy, down, p.precinct_height_log2[resolution]}};
+    return {Direction{p.x0, p.x0 + p.width, p.tile_x0, p.tile_width, c.dx, down, p.precinct_width_log2[resolution]},
+            Direction{p.y0, p.y0 + p.height, p.tile_y0, p.tile_height, c.dy, down, p.precinct_height_log2[resolution]}};
 }
 
 // Whether holds(direction) for a direction of some resolution that packets come by position in, in one of the orders.
@@ -109,10 +114,15 @@ std::string decoder_warning(const Params &p) {
     fails("FFmpeg", "XYZ is RGB without a profile of digital cinema",
           p.color_model == CUDAENC_COLOR_XYZ && p.rsiz != 3 && p.rsiz != 4);
     fails("FFmpeg", "quantiser steps above 65535", has_large_step(p));
-    fails("FFmpeg", "tiles in which a component has no sample", any_component([&](const Component &c) {
-              const auto [x, y] = directions(p, c, p.levels);
-              return x.has_empty_tile() || y.has_empty_tile();
-          }));
+    const bool has_empty_tile = any_component([&](const Component &c) {
+        const auto [x, y] = directions(p, c, p.levels);
+        return x.has_empty_tile() || y.has_empty_tile();
+    });
+    fails("FFmpeg", "tiles in which a component has no sample", has_empty_tile);
+    fails("OpenJPEG", "offsets and tiles in which a component has no sample", has_empty_tile && (p.x0 || p.y0));
+    // av_image_check_size() of the grid up to the picture's end.
+    fails("FFmpeg", "a picture far from the grid's origin",
+          (p.x0 || p.y0) && (int64_t{p.x0} + p.width + 128) * (int64_t{p.y0} + p.height + 128) >= INT32_MAX / 8);
     const auto late = [](const Direction &d) { return d.begins_late(false); };
     const auto late_and_empty = [](const Direction &d) { return d.begins_late(true); };
     fails("FFmpeg", "cprl and rpcl where precincts of a resolution begin within a tile",

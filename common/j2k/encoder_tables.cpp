@@ -19,8 +19,8 @@ Region region_of_samples(const Params &p, const TileComponent &t, const Componen
     const auto part = [](int first, int count, int d, int32_t begin, int32_t end) {
         return Span{std::max<int64_t>(first / d, begin), std::min(ceil_div(int64_t{first} + count, d), int64_t{end})};
     };
-    return {part(p.roi.x, p.roi.width, component.dx, t.x0, t.x1),
-            part(p.roi.y, p.roi.height, component.dy, t.y0, t.y1)};
+    return {part(p.x0 + p.roi.x, p.roi.width, component.dx, t.x0, t.x1),
+            part(p.y0 + p.roi.y, p.roi.height, component.dy, t.y0, t.y1)};
 }
 
 Region region_of_band(const Params &p, Region low, int resolution, int orientation) {

@@ -231,18 +231,50 @@ void set_colours(Params &p, const CudaencFormat &format, const CudaencJ2kOptions
     }
 }
 
+// A direction of the reference grid (T.800 B.2, B.3).
+struct GridSide {
+    const char *image_option, *tile_option, *size_option;
+    int begin, tile_begin;  // of the picture, of the first tile
+    int end;                // of the picture
+    int tile_size;
+    int tiles() const { return static_cast<int>(ceil_div(end - tile_begin, tile_size)); }
+};
+
+void check_offsets(const Params &p, const GridSide &side, int subsampling) {
+    if (side.tile_begin > side.begin)
+        refuse(format_string("%s %d is not allowed with %s %d: it is at most that", side.tile_option, side.tile_begin,
+                             side.image_option, side.begin));
+    if (side.tile_size <= side.begin - side.tile_begin)
+        refuse(format_string("%s %d is not allowed with %s %d and %s %d: the first tile has nothing of the picture",
+                             side.tile_option, side.tile_begin, side.image_option, side.begin, side.size_option,
+                             side.tile_size));
+    if (side.begin % subsampling)
+        refuse(format_string("%s %d is not allowed with sub-sampled components: it is a multiple of %d",
+                             side.image_option, side.begin, subsampling));
+    if (p.xyz && side.begin)
+        refuse(
+            format_string("%s %d is not allowed where frames become X'Y'Z': it is 0", side.image_option, side.begin));
+}
+
 // Profiles check the options' tile sizes, also those larger than the picture. That of digital cinema is the picture,
 // since libdcp's verifier refuses larger ones.
 void set_tiles(Params &p, const CudaencJ2kOptions &options) {
-    const auto tile_side = [&](int option, int side) {
-        return !option ? side : options.profile && !is_cinema(options.profile) ? option : std::min(option, side);
+    const auto tile_size = [&](int option, int all) {
+        return !option ? all : options.profile && !is_cinema(options.profile) ? option : std::min(option, all);
     };
-    p.width = p.input.width;
-    p.height = p.input.height;
-    p.tile_width = tile_side(options.tile_width, p.width);
-    p.tile_height = tile_side(options.tile_height, p.height);
-    p.tiles_x = static_cast<int>(ceil_div(p.width, p.tile_width));
-    p.tiles_y = static_cast<int>(ceil_div(p.height, p.tile_height));
+    p.width = p.input.width, p.height = p.input.height;
+    p.x0 = options.x_offset, p.y0 = options.y_offset;
+    p.tile_x0 = options.tile_x_offset, p.tile_y0 = options.tile_y_offset;
+    p.tile_width = tile_size(options.tile_width, p.x0 + p.width - p.tile_x0);
+    p.tile_height = tile_size(options.tile_height, p.y0 + p.height - p.tile_y0);
+    const GridSide columns{"x_offset", "tile_x_offset", "tile_width", p.x0, p.tile_x0, p.x0 + p.width, p.tile_width},
+        rows{"y_offset", "tile_y_offset", "tile_height", p.y0, p.tile_y0, p.y0 + p.height, p.tile_height};
+    int dx = 1, dy = 1;
+    for (const Component &c : p.components) dx = std::max(dx, c.dx), dy = std::max(dy, c.dy);
+    check_offsets(p, columns, dx);
+    check_offsets(p, rows, dy);
+    p.tiles_x = columns.tiles();
+    p.tiles_y = rows.tiles();
     if (int64_t{p.tiles_x} * p.tiles_y > kMaxTiles)
         refuse(format_string("tile_width %d, tile_height %d cut %dx%d into %lld tiles: at most %d are allowed",
                              p.tile_width, p.tile_height, p.width, p.height,

@@ -136,6 +136,7 @@ void check_picture(const Profile &profile, const Rules &rules, const Params &p) 
 }
 
 void check_tiles(const Profile &profile, const Rules &rules, const Params &p) {
+    rules.demand(!p.x0 && !p.y0 && !p.tile_x0 && !p.tile_y0, "an offset of picture or tiles", "they begin at 0, 0");
     if (p.tiles() == 1) return;
     const std::string what = format_string("tile_width %d, tile_height %d", p.tile_width, p.tile_height);
     if (profile.family == kBroadcast)

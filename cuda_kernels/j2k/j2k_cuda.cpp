@@ -87,6 +87,8 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
           rate_control_(device_, p_, g_, budget_, tier2_, batch_, is_short_, setup_),
           device_frames_(device_frames) {
         if (p_.rate.error != 0) psnr_.emplace(device_, p_, g_);
+        for (size_t c = 0; c < p_.components.size(); c++)
+            upload_.set_origin(c, p_.first_column(p_.components[c]), p_.first_row(p_.components[c]));
         blocks_ = upload_table(device_, setup_, g_.blocks);
         const std::vector<uint64_t> rooms = place_rooms(g_.blocks, g_.coding);
         room_begins_ = upload_table(device_, setup_, rooms);
@@ -298,11 +300,8 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         std::array<SampleLayout, kMaxComponents> layouts{};
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];
-            layouts[c] = s.layout.data()[c];
-            if (p_.xyz)
-                layouts[c] = xyz_plane(s.transformed.xyz.data(), p_.width, p_.height, static_cast<int>(c));
-            else if (!device_frames_)
-                layouts[c].data = s.frame.data[k.plane] + k.offset, layouts[c].stride = s.frame.stride[k.plane];
+            layouts[c] = p_.xyz ? xyz_plane(s.transformed.xyz.data(), p_.width, p_.height, static_cast<int>(c))
+                                : layout_of(k, s.frame.data[k.plane], s.frame.stride[k.plane]);
         }
         const PsnrThreshold threshold =
             psnr_->find(s.stream, s.transformed.coefficients.data(), s.coded, layouts, device_frames_ || p_.xyz);

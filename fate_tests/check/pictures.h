@@ -213,6 +213,14 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
     o.plt = random.between(0, 1);
     if (random.one_in(2)) o.tile_width = random.between(std::max(1, format.width / 5), format.width);
     if (random.one_in(2)) o.tile_height = random.between(std::max(1, format.height / 5), format.height);
+    if (random.one_in(4)) {  // a multiple of any sub-sampling; the first tile has some of the picture
+        o.x_offset = 4 * random.between(0, 30), o.y_offset = 4 * random.between(0, 30);
+        const auto tile_begin = [&](int begin, int size) {
+            return random.between(size ? std::max(0, begin - size + 1) : 0, begin);
+        };
+        o.tile_x_offset = tile_begin(o.x_offset, o.tile_width);
+        o.tile_y_offset = tile_begin(o.y_offset, o.tile_height);
+    }
     if (random.one_in(3)) o.mct = 0;
     text.clear();
     if (random.one_in(2))
@@ -379,15 +387,16 @@ inline std::string describe(const CudaencConfig &config) {
     const CudaencFormat &f = config.format;
     const CudaencJ2kOptions &o = config.j2k;
     return format_string(
-        "%dx%d, %d components, depth %d; tiles %dx%d, pred %d, quality %d, levels %d, blocks %dx%d, style %d, "
+        "%dx%d, %d components, depth %d; tiles %dx%d, offsets %d,%d and %d,%d, pred %d, quality %d, levels %d, blocks "
+        "%dx%d, style %d, "
         "precincts '%s', roi '%s', layers %d, prog %d, poc '%s', tile_parts %d, mct %d, guard_bits %d, sop %d, eph %d, "
         "tlm %d, plt %d, rate_control %d, bit_rate %lld, frame_bytes %lld, compression_ratio %g, psnr %g, "
         "layer_rates '%s'",
-        f.width, f.height, f.components, f.component[0].depth, o.tile_width, o.tile_height, o.pred, o.quality, o.levels,
-        o.cblk_width, o.cblk_height, o.cblk_style, o.precincts ? o.precincts : "", o.roi ? o.roi : "", o.layers, o.prog,
-        o.poc ? o.poc : "", o.tile_parts, o.mct, o.guard_bits, o.sop, o.eph, o.tlm, o.plt, o.rate_control,
-        static_cast<long long>(o.bit_rate), static_cast<long long>(o.frame_bytes), o.compression_ratio, o.psnr,
-        o.layer_rates ? o.layer_rates : "");
+        f.width, f.height, f.components, f.component[0].depth, o.tile_width, o.tile_height, o.x_offset, o.y_offset,
+        o.tile_x_offset, o.tile_y_offset, o.pred, o.quality, o.levels, o.cblk_width, o.cblk_height, o.cblk_style,
+        o.precincts ? o.precincts : "", o.roi ? o.roi : "", o.layers, o.prog, o.poc ? o.poc : "", o.tile_parts, o.mct,
+        o.guard_bits, o.sop, o.eph, o.tlm, o.plt, o.rate_control, static_cast<long long>(o.bit_rate),
+        static_cast<long long>(o.frame_bytes), o.compression_ratio, o.psnr, o.layer_rates ? o.layer_rates : "");
 }
 
 // An RGB frame whose packet is the CPU's: of 3840x2160 where a GPU is timed, else a small one. With --bench the kernels

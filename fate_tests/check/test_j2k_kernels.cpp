@@ -167,6 +167,32 @@ START_TEST(tiles_that_begin_at_odd_places) {
 }
 END_TEST
 
+// A picture that begins at an odd position and has as many columns as a thread-block has takes one more of these.
+START_TEST(pictures_that_begin_at_odd_places) {
+    const auto held = open_test_devices();
+    const std::string &spec = device_specs[static_cast<size_t>(_i)];
+    Random random(static_cast<uint64_t>(_i) + 3000);
+    for (const bool wide : {false, true})
+        for (const int offset : {1, 2, 6, 1 << 24})
+            for (const int pred : {CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53}) {
+                const int side =
+                    2 * kDwtThreads / 32 * (pred == CUDAENC_J2K_DWT97 ? kStripPairs<Dwt97> : kStripPairs<Dwt53>);
+                const CudaencFormat format =
+                    make_format(wide ? side : 5, wide ? 5 : side, 3, 8, false, CUDAENC_COLOR_RGB);
+                Log log;
+                CudaencConfig config = make_config(format, "cpu", &log);
+                config.j2k.pred = pred;
+                config.j2k.levels = offset == 6 ? 0 : 3;
+                (wide ? config.j2k.x_offset : config.j2k.y_offset) = offset;
+                if (offset == 2) (wide ? config.j2k.y_offset : config.j2k.x_offset) = 7;
+                Picture picture = make_picture(random, format, Content::noise);
+                const auto on_cpu = encode(config, picture.frame());
+                config.device = spec.c_str();
+                EXPECT(encode(config, picture.frame()) == on_cpu, "%s", describe(config).c_str());
+            }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -179,5 +205,6 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(pictures, targets_of_psnr_are_alike, 0, devices);
     tcase_add_loop_test(pictures, frames_that_are_coded_again_run_a_graph, 0, devices);
     tcase_add_loop_test(pictures, tiles_that_begin_at_odd_places, 0, devices);
+    tcase_add_loop_test(pictures, pictures_that_begin_at_odd_places, 0, devices);
     return run_suite(suite);
 }

@@ -150,6 +150,17 @@ $(call J2K_CUDA,cblk-1024x4-wide,mix,gray,1100x9,1,-cblk_width 1024 -cblk_height
 $(foreach t,79x61 64x64 32x32 33x17 79x16 16x61 100x100,\
     $(call J2K_CUDA_OPTION,tiles-$(t),-tile_width $(word 1,$(subst x, ,$(t))) -tile_height $(word 2,$(subst x, ,$(t)))))
 $(call J2K_CUDA_OPTION,tiles-small,-tile_width 20 -tile_height 15 -levels 32)
+# Offsets of picture and tiles: odd ones, far ones, tiles of which the first has a corner, sub-sampled components.
+J2K_CUDA_OFFSET = $(call J2K_CUDA,offset-$(1),mix,rgb24,79x61,1,$(2))\
+                  $(call J2K_CUDA,offset-$(1)-lossless,mix,gbrp12le,79x61,1,$(2) $(J2K_CUDA_LOSSLESS))
+$(call J2K_CUDA_OFFSET,odd,-x_offset 5 -y_offset 3)
+$(call J2K_CUDA_OFFSET,tiles,-x_offset 33 -y_offset 12 -tile_x_offset 7 -tile_y_offset 11 -tile_width 31 -tile_height 20)
+$(call J2K_CUDA_OFFSET,far,-x_offset 9001 -y_offset 8191 -tile_x_offset 8999 -precincts 32x16 -prog rpcl)
+$(call J2K_CUDA_OFFSET,no-levels,-x_offset 5 -y_offset 3 -levels 0 -tile_width 40)
+$(call J2K_CUDA,offset-roi,mix,rgb24,79x61,1,-x_offset 5 -y_offset 3 -tile_width 40 -levels 2 -quality 60 -roi 10$$(J2K_CUDA_COMMA)20$$(J2K_CUDA_COMMA)50$$(J2K_CUDA_COMMA)20)
+$(call J2K_CUDA,offset-chroma-lossless,mix,yuv420p10le,79x61,1,-x_offset 18 -y_offset 6 -tile_width 33 $(J2K_CUDA_LOSSLESS))
+$(call J2K_CUDA,offset-ht,mix,rgb24,79x61,1,-x_offset 7 -y_offset 9 -cblk_style ht)
+$(call J2K_CUDA,offset-rate,mix,gbrp,181x122,1,-frame_bytes 5000 -x_offset 3 -y_offset 77 -tile_height 100)
 J2K_CUDA_COMMA = ,
 $(foreach p,64x64 32x32 16x32 32x16,\
     $(call J2K_CUDA_OPTION,precincts-$(p),-precincts $(p) -cblk_width 16 -cblk_height 16))
@@ -208,6 +219,7 @@ $(foreach d,25 40 60,\
     $(call J2K_CUDA,rate-psnr-$(d),mix,gbrp,181x122,1,-psnr $(d) -layers 3)\
     $(call J2K_CUDA,rate-psnr-$(d)-lossless,mix,yuv420p10le,181x122,1,-psnr $(d) -tile_width 70 -tile_height 50 $(J2K_CUDA_LOSSLESS)))
 $(call J2K_CUDA,rate-psnr-styles,mix,rgba,181x122,1,-psnr 38 -cblk_style bypass+vsc+termall -cblk_width 16 -cblk_height 8)
+$(call J2K_CUDA,rate-psnr-offset,mix,rgb24,79x61,1,-psnr 38 -x_offset 5 -y_offset 3)
 $(call J2K_CUDA,rate-psnr-frames,mix,yuv444p12le,79x61,5,-psnr 45 -mct 1)
 $(foreach d,25 40 60,$(call J2K_CUDA,ht-psnr-$(d),mix,yuv420p,181x122,1,-cblk_style ht -psnr $(d)))
 $(call J2K_CUDA,ht-psnr-40-lossless,mix,rgb24,181x122,1,-cblk_style ht -psnr 40 $(J2K_CUDA_LOSSLESS))

@@ -147,8 +147,10 @@ class Case:
 
     def odd_tile(self):
         """Does a tile begin at an odd position in some component and resolution?"""
-        return any(tile < size and tile % (1 << self.levels + self.subsampled)
-                   for size, tile in ((self.width, self.tile[0]), (self.height, self.tile[1])))
+        step = 1 << self.levels + self.subsampled
+        if any(int(value) % step for name, value in self.options.items() if name.endswith('_offset')):
+            return True
+        return any(tile < size and tile % step for size, tile in ((self.width, self.tile[0]), (self.height, self.tile[1])))
 
     def precinct_log2(self):
         """Of a precinct's longest side, in samples of the component."""

@@ -107,6 +107,12 @@ refuse $any "option pred to value dwt99" -pred dwt99
 refuse $any "pred has the values: auto, dwt97, dwt97int, dwt53" -pred lossless
 refuse $any "cblk_style has the values: bypass, reset, termall, vsc, erterm, segsym" -cblk_style bypass+foo
 refuse $any "option sop to value maybe" -sop maybe
+refuse $any "tile_x_offset 6 is not allowed with x_offset 5: it is at most that" -x_offset 5 -tile_x_offset 6
+refuse $any "tile_y_offset 1 is not allowed with y_offset 0: it is at most that" -tile_y_offset 1
+refuse $any "tile_x_offset 1 is not allowed with x_offset 9 and tile_width 8: the first tile has nothing" -x_offset 9 -tile_x_offset 1 -tile_width 8
+refuse $any "tile_y_offset 0 is not allowed with y_offset 8 and tile_height 8: the first tile has nothing" -y_offset 8 -tile_height 8
+refuse 64x48,yuv420p "y_offset 3 is not allowed with sub-sampled components: it is a multiple of 2" -x_offset 2 -y_offset 3
+refuse 64x48,rgb24 "x_offset 4 is not allowed where frames become X'Y'Z': it is 0" -xyz on -x_offset 4
 for roi in foo 1,2,3 1,2,3,4,5 0,0,0,1 0,-1,2,2 60,0,5,5 0,40,4,9 2147483647,0,2147483647,1; do
     refuse $any "roi '$roi' is not allowed: " -roi $roi
 done
@@ -193,6 +199,7 @@ done <<'END'
 END
 profile imf2k 64x48,gray "cblk_width 64, cblk_height 64 is not allowed: code-blocks are 32x32" -cblk_width 64 -cblk_height 64
 profile broadcast 64x48,gray "cblk_width 16, cblk_height 32 is not allowed" -cblk_width 16
+profile imf2k 64x48,gray "an offset of picture or tiles is not allowed: they begin at 0, 0" -y_offset 2
 profile imf2k 64x48,gray "roi is not allowed: there is no region of interest" -roi 0,0,8,8
 profile imf2k 64x48,gray "cblk_style is not allowed: code-blocks have no style" -cblk_style segsym
 profile imf2k 64x48,gray "cblk_style ht is not allowed: code-blocks have no style; profiles imf_ht and imf_ht_r have it \(T.800 Table A.51\)" -cblk_style ht
@@ -316,6 +323,7 @@ warns() { # SIZE,FORMAT PATTERN OPTION...
         failed=$((failed + 1))
     fi
 }
+warns 64x48,rgb24 "FFmpeg \(a picture far from the grid's origin\)" -x_offset 20000 -y_offset 20000
 warns $dcp "profile cinema2k: b 500000000 is not reached: frames have at most 1302083 bytes \(250 Mbit/s\)" -profile cinema2k -b:v 500M
 warns $dcp "profile cinema2k: frame_bytes 1302084 is not reached: .* 1302083 bytes" -profile cinema2k -frame_bytes 1302084
 warns 2050x4,xyz12le "profile cinema4k: psnr 40 is missed where it takes more: .* 1302083 bytes" -profile cinema4k -psnr 40

@@ -64,6 +64,11 @@ def combination(seed, ht=False):
         options['tile_width'] = dice.randint(max(1, width // 4), width)
     if one_in(3):
         options['tile_height'] = dice.randint(max(1, height // 4), height)
+    if 'x_offset' in OPTIONS and one_in(4):  # a multiple of the sub-sampling; the first tile has some of the picture
+        for side, length_of in ('x', 'width'), ('y', 'height'):
+            options[f'{side}_offset'] = begin = 4 * dice.randint(0, 30) if one_in(2) else dice.randint(0, 120)
+            size = options.get(f'tile_{length_of}')
+            options[f'tile_{side}_offset'] = dice.randint(max(0, begin - size + 1) if size else 0, begin)
     if one_in(3):
         options['tile_parts'] = dice.choice(('resolution', 'component', 'resolution+component'))
     if one_in(6):  # some resolutions or components first; the rest, and in some those again

@@ -110,6 +110,9 @@ struct Description : TileCoding {
     std::string comment;
 
     int64_t samples(const Component &c) const { return ceil_div(width, c.dx) * ceil_div(height, c.dy); }
+    // The coordinates of a component's first sample (T.800 B-11).
+    int first_column(const Component &c) const { return static_cast<int>(ceil_div(x0, c.dx)); }
+    int first_row(const Component &c) const { return static_cast<int>(ceil_div(y0, c.dy)); }
     // Of a picture, as they are.
     double sample_bytes() const {
         double bits = 0;

@@ -108,15 +108,17 @@ class Decoder {
             }
             for (size_t k = 0; k < components; k++) {
                 const int width = t[k].x1 - t[k].x0, rows = t[k].y1 - t[k].y0;
+                const Component &component = p_.components[k];
+                const SampleLayout samples =
+                    begin_at(input_.layouts[k], p_.first_column(component), p_.first_row(component));
                 count += static_cast<double>(width) * rows;
                 pool_.for_each(static_cast<size_t>(rows), [&](size_t y) {
                     std::vector<int32_t> row(static_cast<size_t>(width));
-                    load_row(input_.layouts[k], t[k].x0, t[k].y0 + static_cast<int>(y), width, row.data());
+                    load_row(samples, t[k].x0, t[k].y0 + static_cast<int>(y), width, row.data());
                     const Sample *decoded = decoded_ + t[k].samples + y * static_cast<size_t>(width);
                     uint64_t sum = 0;
                     for (int x = 0; x < width; x++) {
-                        const int64_t error =
-                            to_sample(decoded[x], p_.components[k].depth) - row[static_cast<size_t>(x)];
+                        const int64_t error = to_sample(decoded[x], component.depth) - row[static_cast<size_t>(x)];
                         sum += static_cast<uint64_t>(error * error);
                     }
                     squares[k] += sum;

@@ -24,6 +24,8 @@ class Transform {
 
     void run() {
         if (plan_.xyz) convert();
+        for (size_t c = 0; c < p_.components.size(); c++)
+            samples_[c] = begin_at(layouts_[c], p_.first_column(p_.components[c]), p_.first_row(p_.components[c]));
         if (p_.reversible)
             transform_tiles<Dwt53>();
         else
@@ -110,7 +112,7 @@ class Transform {
                 return;
             }
             for (int i = 0; i < strip.count; i++) {
-                load_row(layouts_[strip.component + i], e.x0, y, e.width(), memory[i]);
+                load_row(samples_[strip.component + i], e.x0, y, e.width(), memory[i]);
                 rows[i] = memory[i];
             }
             if (strip.count == 3) component_transform_rows(memory[0], memory[1], memory[2], e.width());
@@ -164,6 +166,7 @@ class Transform {
     const Description &p_;
     const Geometry &g_;
     const std::span<SampleLayout> layouts_;
+    std::array<SampleLayout, kMaxComponents> samples_{};  // by their coordinates in tile-components
     TransformBuffers &buffers_;
 };
 

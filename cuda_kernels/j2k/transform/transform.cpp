@@ -144,7 +144,8 @@ int Transform::row_pairs_at(int level) const { return ceil_shift(geometry_.highe
 template <class W>
 DwtLevel Transform::dwt_level(const Buffers &buffers, int level, int depth) const {
     // A tile that begins between the columns of a pair has one pair more.
-    const int pairs = (ceil_shift(geometry_.widest, level - 1) + (description_.tiles_x > 1 ? 2 : 1)) / 2;
+    const int pairs =
+        (ceil_shift(geometry_.widest, level - 1) + (description_.tiles_x > 1 || description_.x0 ? 2 : 1)) / 2;
     constexpr int kBlockPairs = kDwtThreads / 32 * kStripPairs<W>;
     const int block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
     // A segment reads rows beyond its own. So there are only as many as give each multiprocessor all the
