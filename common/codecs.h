@@ -34,7 +34,7 @@ struct EncoderPlan {
 };
 
 // What of a frame beside its samples a packet may have a place for.
-enum Metadata : unsigned { kIccProfile = 1, kExif = 2, kXmp = 4, kIptc = 8, kSei = 16 };
+enum Metadata : unsigned { kIccProfile = 1, kExif = 2, kXmp = 4, kIptc = 8, kSei = 16, kRegions = 32 };
 
 struct EncoderCodec {
     CudaencCodec codec;

@@ -475,6 +475,16 @@ typedef struct CudaencUserData {
     size_t size;
 } CudaencUserData;
 
+/** Regions of a frame at most. */
+#define CUDAENC_MAX_REGIONS 16
+
+/** A region of interest: its part within the frame, luma samples. offset_num / offset_den, from -1 to 1: lower is
+ *  better; H.264 adds that part of the highest QP (51, with 10 bits 63) to the QPs of macroblocks that touch it. */
+typedef struct CudaencRegion {
+    int x, y, width, height;
+    int offset_num, offset_den; /**< offset_den > 0 */
+} CudaencRegion;
+
 typedef struct CudaencFrame {
     size_t struct_size CUDAENC_SIZE_OF(CudaencFrame);
     const uint8_t *data[4]; /**< planes; must stay valid and unchanged until the frame's packet was received, or the
@@ -505,7 +515,8 @@ typedef struct CudaencFrame {
                            control has their time for others, up to a second; not with hrd */
     int key;          /**< 1: its packet is a key packet, with which decoding can begin: an IDR picture of H.264; 0: the
                            encoder chooses. Other codecs have no other packets */
-    int reserved;     /**< 0 */
+    int region_count; /**< at most CUDAENC_MAX_REGIONS; where they overlap, the first one counts */
+    const CudaencRegion *regions; /**< copied; NULL with region_count 0 */
 } CudaencFrame;
 
 typedef struct CudaencBuffer CudaencBuffer;

@@ -110,6 +110,21 @@ void check_timecode(const CudaencTimecode &t) {
     check_range("timecode drop_frame", t.drop_frame, 0, 1);
 }
 
+void check_regions(const CudaencFrame &frame) {
+    check_range("region_count", frame.region_count, 0, CUDAENC_MAX_REGIONS);
+    if (frame.region_count && !frame.regions)
+        refuse(format_string("regions NULL is not allowed with region_count %d", frame.region_count));
+    for (int i = 0; i < frame.region_count; i++) {
+        const CudaencRegion &r = frame.regions[i];
+        check_range("region x", r.x, 0, INT_MAX);
+        check_range("region y", r.y, 0, INT_MAX);
+        check_range("region width", r.width, 1, INT_MAX);
+        check_range("region height", r.height, 1, INT_MAX);
+        check_range("region offset_den", r.offset_den, 1, INT_MAX);
+        check_range("region offset_num", r.offset_num, -r.offset_den, r.offset_den);
+    }
+}
+
 // What a frame brings beside its samples. A codec checks what depends on its options.
 void check_metadata(const CudaencFrame &frame) {
     const struct {
@@ -139,7 +154,7 @@ void check_metadata(const CudaencFrame &frame) {
     }
     if (frame.timecode) check_timecode(*frame.timecode);
     check_range("key", frame.key, 0, 1);
-    check_range("reserved", frame.reserved, 0, 0);
+    check_regions(frame);
     check_range("sample_aspect_num", frame.sample_aspect_num, 0, INT_MAX);
     check_range("sample_aspect_den", frame.sample_aspect_den, 0, INT_MAX);
 }
@@ -172,7 +187,8 @@ void tell_of_placeless(CudaencSession &session, const CudaencFrame &f) {
                  {kSei, f.user_data_count != 0, "user data"},
                  {kSei, f.timecode != nullptr, "timecodes"},
                  {kSei, f.mastering_display != nullptr, "mastering displays"},
-                 {kSei, f.content_light != nullptr, "content light levels"}};
+                 {kSei, f.content_light != nullptr, "content light levels"},
+                 {kRegions, f.region_count != 0, "regions of interest"}};
     std::string names;
     for (const auto &[kind, is_there, name] : parts)
         if (is_there && !(session.codec->metadata & kind)) names += std::string(names.empty() ? "" : ", ") + name;

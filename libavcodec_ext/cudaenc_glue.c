@@ -139,12 +139,13 @@ static const AVFrameSideData *find_side_data(const AVCodecContext *avctx, const 
 
 #define MAX_USER_DATA 16
 
-/* The SEI messages of H.264. */
+/* What H.264 takes of a frame's side data: SEI messages, regions of interest. */
 typedef struct FrameMessages {
     CudaencTimecode timecode;
     CudaencMasteringDisplay mastering_display;
     CudaencContentLight content_light;
     CudaencUserData user_data[MAX_USER_DATA];
+    CudaencRegion regions[CUDAENC_MAX_REGIONS];
 } FrameMessages;
 
 static int bcd(uint32_t value)
@@ -250,6 +251,46 @@ static void add_messages(const AVCodecContext *avctx, FFCudaencContext *ctx,
     }
 }
 
+static int add_regions(AVCodecContext *avctx, FFCudaencContext *ctx,
+                       const AVFrame *frame, CudaencFrame *f, FrameMessages *m)
+{
+    const AVFrameSideData *sd = av_frame_get_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST);
+    const uint32_t size = sd && sd->size >= sizeof(AVRegionOfInterest) ?
+                          ((const AVRegionOfInterest *)sd->data)->self_size : 0;
+
+    if (!sd || !sd->size)
+        return 0;
+    if (size < sizeof(AVRegionOfInterest) || sd->size % size) {
+        av_log(avctx, AV_LOG_ERROR, "regions of interest have %u bytes each and %zu in all\n", size, (size_t)sd->size);
+        return AVERROR(EINVAL);
+    }
+    for (size_t at = 0; at < sd->size; at += size) {
+        const AVRegionOfInterest *region = (const AVRegionOfInterest *)(sd->data + at);
+        const int left = FFMAX(region->left, 0), right  = FFMIN(region->right,  frame->width);
+        const int top  = FFMAX(region->top,  0), bottom = FFMIN(region->bottom, frame->height);
+
+        if (left >= right || top >= bottom)
+            continue;
+        if (f->region_count == CUDAENC_MAX_REGIONS) {
+            if (!ctx->roi_warned)
+                av_log(avctx, AV_LOG_WARNING, "a frame has more than %d regions of interest, "
+                       "the rest is left out (said once)\n", CUDAENC_MAX_REGIONS);
+            ctx->roi_warned = 1;
+            break;
+        }
+        m->regions[f->region_count++] = (CudaencRegion) {
+            .x          = left,
+            .y          = top,
+            .width      = right - left,
+            .height     = bottom - top,
+            .offset_num = region->qoffset.num,
+            .offset_den = region->qoffset.den,
+        };
+    }
+    f->regions = m->regions;
+    return 0;
+}
+
 /* Frames of the frame rate that are left out before this one, where that varies. */
 static uint64_t skipped_frames(const AVCodecContext *avctx, const FFCudaencContext *ctx, const AVFrame *frame)
 {
@@ -325,7 +366,8 @@ static void warn_of_frame(AVCodecContext *avctx, FFCudaencContext *ctx, const AV
     const AVFrameSideData *matrix = frame_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX, 9 * sizeof(int32_t));
     static const int32_t upright[9] = { 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30 };
 
-    if (!ctx->roi_warned && av_frame_get_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST)) {
+    if (!ctx->roi_warned && avctx->codec_id != AV_CODEC_ID_H264 &&
+        av_frame_get_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST)) {
         av_log(avctx, AV_LOG_WARNING, "regions of interest in frames' side data have no effect\n");
         ctx->roi_warned = 1;
     }
@@ -392,6 +434,11 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     f.key     = frame->pict_type == AV_PICTURE_TYPE_I; /* -force_key_frames */
 
     add_messages(avctx, ctx, frame, &f, &messages);
+    if (avctx->codec_id == AV_CODEC_ID_H264) {
+        ret = add_regions(avctx, ctx, frame, &f, &messages);
+        if (ret < 0)
+            return ret;
+    }
 
     ret = cudaenc_submit(ctx->session, &f);
     /* the caller counts frames, so the ring has room */

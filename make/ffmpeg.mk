@@ -32,7 +32,7 @@ fate_encoders := rawvideo j2k_cuda mjpeg_cuda h264_cavlc_cuda jpeg2000 mjpeg ffv
 fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_jpeg_pipe image_png_pipe h264 mpegts mxf mov matroska avi nut yuv4mpegpipe
 fate_muxers   := rawvideo image2 image2pipe h264 mpegts mxf mov mp4 matroska avi nut yuv4mpegpipe framecrc framemd5 framehash crc md5 rtp \
                  hash null
-fate_filters  := alphaextract alphamerge blend color colorspectrum concat copy crop drawbox drawgrid extractplanes format fps framestep \
+fate_filters  := addroi alphaextract alphamerge blend color colorspectrum concat copy crop drawbox drawgrid extractplanes format fps framestep \
                  geq gradients hstack hwdownload hwupload hwupload_cuda identity loop lut lutrgb lutyuv mandelbrot mergeplanes noise \
                  null nullsrc pad psnr rgbtestsrc scale select separatefields setfield setparams setpts setrange setsar settb smptehdbars split ssim testsrc \
                  testsrc2 tile trim vstack weave yuvtestsrc zoompan
@@ -41,7 +41,7 @@ fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enabl
     $(foreach kind,decoder encoder demuxer muxer filter,$(foreach name,$(fate_$(kind)s),--enable-$(kind)=$(name)))
 
 # The smallest that the same streams come out of, which is compared between FFmpeg's branches, and that has all files with hooks.
-minimal_options := $(filter-out --pkg-config-flags=--static,$(ffmpeg_common)) --disable-everything --disable-network --enable-protocol=file,pipe --enable-filter=setparams,setfield,scale \
+minimal_options := $(filter-out --pkg-config-flags=--static,$(ffmpeg_common)) --disable-everything --disable-network --enable-protocol=file,pipe --enable-filter=addroi,setparams,setfield,scale \
     --enable-decoder=rawvideo,mjpeg_cuda,jpeg2000 --enable-demuxer=rawvideo,image_jpeg_pipe,mov --enable-parser=mjpeg \
     --enable-encoder=rawvideo,j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-muxer=rawvideo,framemd5,image2pipe,framecrc,image2,mxf --enable-bsf=j2k_recode
 

@@ -120,7 +120,8 @@ void H264Pipeline::encode_picture(Picture &picture) {
                                     .effort = p_.effort,
                                     .aq_strength = p_.aq_strength,
                                     .counts = counts(picture),
-                                    .reconstructs = reconstructed != nullptr};
+                                    .reconstructs = reconstructed != nullptr,
+                                    .regions = picture.regions};
     picture.coder.encode(picture.layouts.data(), quality, pool(), picture.macroblocks, picture.levels);
     packet_writer_.make_headers(picture);
     picture.scrambled = false;

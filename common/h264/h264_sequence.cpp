@@ -163,7 +163,8 @@ void SequencePipeline::encode(Picture &picture) {
                                     .aq_strength = p_.aq_strength,
                                     .offsets = picture.offsets,
                                     .counts = false,
-                                    .reconstructs = true};
+                                    .reconstructs = true,
+                                    .regions = picture.regions};
     for (;;) {
         sequence_.encode(picture.layouts.data(), quality, !picture.header.is_idr(), pool(), macroblocks_.data(),
                          levels_.data(), picture.refresh);

@@ -50,6 +50,25 @@ Sei make_sei_of(const CudaencFrame &frame, FieldParity field, const Params &p) {
     return sei;
 }
 
+// Of a frame. A field, and a pair of macroblocks of fields, has every second line.
+QpRegions qp_regions(const CudaencFrame &frame, const PictureFormat &format) {
+    QpRegions to{.count = frame.region_count, .regions = {}};
+    const int height = format.field ? 32 : 16, highest = kMaxQp + qp_bd_offset(format.bit_depth);
+    const auto units = [](int64_t samples, int size) {
+        return static_cast<int16_t>(std::min<int64_t>(samples / size, std::numeric_limits<int16_t>::max()));
+    };
+    for (int i = 0; i < frame.region_count; i++) {
+        const CudaencRegion &r = frame.regions[i];
+        const int64_t scaled = int64_t{2} * highest * r.offset_num, unit = int64_t{2} * r.offset_den;
+        to.regions[i] = {.left = units(r.x, 16),
+                         .top = units(r.y, height),
+                         .right = units(int64_t{r.x} + r.width + 15, 16),
+                         .bottom = units(int64_t{r.y} + r.height + height - 1, height),
+                         .offset = static_cast<int16_t>((scaled + (scaled < 0 ? -r.offset_den : r.offset_den)) / unit)};
+    }
+    return to;
+}
+
 }  // namespace
 
 PacketWriter::PacketWriter(const Params &params)
@@ -74,6 +93,7 @@ void PacketWriter::begin(PictureState &picture, const SourcePicture &frame) cons
     Sei sei = make_sei_of(frame, field, p_);
     picture.number = pictures_;
     picture.forced_key = frame.key;
+    picture.regions = qp_regions(frame, p_.picture);
     picture.target = rate_;
     picture.skipped = p_.sets.vui.hrd ? 0 : frame.skipped;  // HRD parameters tell of a fixed frame rate
     picture.second_field = frame.second_field;

@@ -6,6 +6,7 @@
 
 #include "../packet_pool.h"
 #include "inter/refresh.h"
+#include "intra/qp_regions.h"
 #include "params.h"
 #include "rate/qp_planner.h"
 
@@ -19,6 +20,7 @@ struct PictureState : PlannedPicture {
     size_t sei_at;                         // where SEI messages begin in it
     std::optional<Timecode> timecode;
     bool forced_key;         // its frame asks for an IDR picture
+    QpRegions regions;       // of interest
     RefreshColumns refresh;  // of a P picture
     bool recovery_point;     // of a P picture with which a refresh begins
     bool second_field = false;

@@ -120,9 +120,12 @@ void DeviceSequenceCoder::choose_qps(Device::Stream stream, const Picture &pictu
                                          .picture_height = format_.height,
                                          .columns = static_cast<uint32_t>(columns_),
                                          .macroblocks = count,
-                                         .qp = picture.qp,
-                                         .strength = aq_strength_,
-                                         .lowest_qp = picture.qp,  // as PredictedPictureCoder::choose_qps()
+                                         .choice = {.qp = picture.qp,
+                                                    .strength = aq_strength_,
+                                                    .lowest_adapted = picture.qp,  // as PredictedPictureCoder
+                                                    .lowest = format_.lowest_qp,
+                                                    .bit_depth = format_.bit_depth,
+                                                    .regions = picture.regions},
                                          .qps = b.intra.qps.data()});
         return;
     }
@@ -142,7 +145,10 @@ void DeviceSequenceCoder::code(Device::Stream stream, const Picture &picture) {
         for (size_t c = 0; c < 3; c++)
             planes[c] = {picture.own->decoded[c].plane().data, picture.own->decoded[c].plane().stride};
         intra_coder_.code(stream,
-                          {.buffers = &picture.buffers->intra, .components = picture.components, .qp = picture.qp},
+                          {.buffers = &picture.buffers->intra,
+                           .components = picture.components,
+                           .qp = picture.qp,
+                           .regions = picture.regions},
                           aq_strength_, planes);
     }
     finish_picture(*device_, stream,

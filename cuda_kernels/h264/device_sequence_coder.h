@@ -48,6 +48,7 @@ class DeviceSequenceCoder {
         std::array<SampleLayout, 3> components;
         int qp;                       // see PictureQuality
         RefreshColumns refresh = {};  // of intra refresh, of a P picture
+        QpRegions regions = {};
     };
     // Queues what needs the source alone.
     void load(Device::Stream stream, const Picture &picture) const;
@@ -67,7 +68,9 @@ class DeviceSequenceCoder {
     void reset() { deblock_buffers_.pictures = 0; }
 
   private:
-    bool is_adaptive(const Picture &picture) const { return aq_strength_ && picture.qp <= kMaxQp; }
+    bool is_adaptive(const Picture &picture) const {
+        return (aq_strength_ || picture.regions.count) && picture.qp <= kMaxQp;
+    }
     void choose_qps(Device::Stream stream, const Picture &picture) const;
     void code_predicted(Device::Stream stream, const Picture &picture);
     ReferencePlanes planes_of(const SequenceFrame &frame) const;

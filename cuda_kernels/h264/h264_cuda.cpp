@@ -119,7 +119,8 @@ class H264CudaEncoder : public DeviceEncoder<Slot> {
         for (Slot *s : slots) {
             std::array<SampleLayout, 3> components{};
             for (int c = 0; c < p_.input.components; c++) components[static_cast<size_t>(c)] = s->layout.data()[c];
-            pictures.push_back({.buffers = &s->intra, .components = components, .qp = s->picture.qp});
+            pictures.push_back(
+                {.buffers = &s->intra, .components = components, .qp = s->picture.qp, .regions = s->picture.regions});
             packet_writer_.make_headers(s->picture);
         }
         mark(*slots.front(), kIntra);

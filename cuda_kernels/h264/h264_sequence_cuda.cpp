@@ -182,7 +182,8 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
                 .before = s.picture.key ? nullptr : s.before,
                 .components = {c[0], c[1], c[2]},
                 .qp = s.picture.qp,
-                .refresh = s.picture.refresh};
+                .refresh = s.picture.refresh,
+                .regions = s.picture.regions};
     }
 
     // Queues the search of a P picture, where it was not searched at its QP.

@@ -555,6 +555,21 @@ START_TEST(what_frames_bring_is_checked) {
             frame.user_data = &data, frame.user_data_count = 1;
             refuses(data.data ? "user data of 15 bytes is not" : "user data of 20 bytes at NULL is not");
         }
+        frame.region_count = CUDAENC_MAX_REGIONS + 1;
+        refuses("region_count 17 is not allowed: it is 0 to 16");
+        frame.region_count = 1;
+        refuses("regions NULL is not allowed with region_count 1");
+        const std::pair<CudaencRegion, const char *> regions[] = {
+            {{-1, 0, 1, 1, 0, 1}, "region x -1 is not allowed"},
+            {{0, -1, 1, 1, 0, 1}, "region y -1 is not allowed"},
+            {{0, 0, 0, 1, 0, 1}, "region width 0 is not allowed"},
+            {{0, 0, 1, 0, 0, 1}, "region height 0 is not allowed"},
+            {{0, 0, 1, 1, 0, 0}, "region offset_den 0 is not allowed"},
+            {{0, 0, 1, 1, -3, 2}, "region offset_num -3 is not allowed: it is -2 to 2"}};
+        for (const auto &[region, line] : regions) {
+            frame.regions = &region, frame.region_count = 1;
+            refuses(line);
+        }
         for (const CudaencTimecode &timecode : {CudaencTimecode{24, 0, 0, 0, 0},
                                                 {0, 60, 0, 0, 0},
                                                 {0, 0, -1, 0, 0},

@@ -7,6 +7,7 @@
 #include "../../cuda_kernels/h264/device_sequence_coder.h"
 #include "h264_inputs.h"
 #include "h264_reconstructed_picture.h"
+#include "h264_regions.h"
 #include "h264_stream.h"
 #include "testing.h"
 
@@ -78,6 +79,7 @@ struct Case {
     int aq_strength, gop_size, refresh;  // refresh: pictures of an intra refresh; 0: there is none
     std::vector<Planes> pictures;
     std::vector<int> qps;
+    std::vector<QpRegions> regions;  // of pictures
 
     Case(Random &random, const H264Format &of, int width, int height, Motion m, int count)
         : input(of),
@@ -100,13 +102,16 @@ struct Case {
             qps.push_back(random.one_in(8)   ? kMaxQp + random.between(1, kDropSteps)
                           : random.one_in(3) ? random.between(lowest_qp, kMaxQp)
                                              : qp);
+            regions.push_back(random_regions(random, format.macroblock_columns(), format.macroblock_rows()));
         }
     }
     std::string name(size_t picture) const {
         return format_string(
-            "%s, %dx%d, %d slices, %s, QP %d, adaptive %d, filter %d, 8x8 %d, gop %d, refresh %d, picture %zu",
+            "%s, %dx%d, %d slices, %s, QP %d, adaptive %d, %d regions, filter %d, 8x8 %d, gop %d, refresh %d, picture "
+            "%zu",
             input.name, format.width, format.height, format.slices, motion_names[static_cast<int>(motion)],
-            qps[picture], aq_strength, deblock, format.transform_8x8, gop_size, refresh, picture);
+            qps[picture], aq_strength, regions[picture].count, deblock, format.transform_8x8, gop_size, refresh,
+            picture);
     }
     bool predicted(size_t picture) const { return picture % static_cast<size_t>(gop_size) != 0; }
     RefreshColumns columns(size_t picture) const {
@@ -125,8 +130,10 @@ std::vector<ReconstructedPicture> code_on_cpu(const Case &c) {
         SampleLayout layouts[3];
         for (int k = 0; k < f.components(); k++) layouts[k] = c.pictures[i].layout(k, c.pictures[i].samples[k].data());
         coder.begin(layouts, pool);
-        coder.encode(layouts, {.qp = c.qps[i], .effort = kAllTypes, .aq_strength = c.aq_strength}, c.predicted(i), pool,
-                     coded.macroblocks.data(), coded.levels.data(), c.columns(i));
+        const PictureQuality quality = {
+            .qp = c.qps[i], .effort = kAllTypes, .aq_strength = c.aq_strength, .regions = c.regions[i]};
+        coder.encode(layouts, quality, c.predicted(i), pool, coded.macroblocks.data(), coded.levels.data(),
+                     c.columns(i));
         coder.keep(pool);
         coded.copy_rows([&](int k, uint8_t *to, int y, size_t bytes) {
             const Sample *const row = coder.decoded(k).at(0, y).data;
@@ -155,7 +162,8 @@ std::vector<ReconstructedPicture> code_on_device(const std::shared_ptr<Device> &
                                              .before = c.predicted(i) ? &frames[1 - i % 2] : nullptr,
                                              .components = {},
                                              .qp = c.qps[i],
-                                             .refresh = c.columns(i)};
+                                             .refresh = c.columns(i),
+                                             .regions = c.regions[i]};
         for (int k = 0; k < f.components(); k++) {
             samples[k] = upload_now(device, c.pictures[i].samples[k]);
             picture.components[static_cast<size_t>(k)] = c.pictures[i].layout(k, samples[k].data());

@@ -3,6 +3,7 @@
 // QPs and contents.
 #include "../../cuda_kernels/h264/intra/intra_coder.h"
 #include "../../cuda_kernels/h264/slice_coder.h"
+#include "h264_regions.h"
 #include "h264_sources.h"
 
 using namespace cudaenc;
@@ -17,14 +18,14 @@ struct Coded {
     uint64_t bits;
 };
 
-Coded code_on_cpu(const Source &source, int qp, int aq_strength) {
+Coded code_on_cpu(const Source &source, int qp, int aq_strength, const QpRegions &regions) {
     const PictureFormat &f = source.format;
     Coded coded;
     coded.macroblocks.resize(static_cast<size_t>(f.macroblocks()));
     coded.levels.resize(coded.macroblocks.size() * 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma)));
     ThreadPool pool(1);
     IntraCoder coder(f);
-    coder.encode(source.layout, {.qp = qp, .effort = kAllTypes, .aq_strength = aq_strength}, pool,
+    coder.encode(source.layout, {.qp = qp, .effort = kAllTypes, .aq_strength = aq_strength, .regions = regions}, pool,
                  coded.macroblocks.data(), coded.levels.data());
     for (size_t m = 0; m < coded.macroblocks.size(); m++)
         clear_uncoded(f.chroma, coded.macroblocks[m],
@@ -56,7 +57,7 @@ void expect_same(const Coded &coded, const Coded &expected, const PictureFormat 
 
 // Codes sources of one format in a launch, twice, into garbage; the QPs are qp and those that follow.
 void expect_same(const std::shared_ptr<Device> &device, const std::vector<Source> &sources, int qp, int in_flight,
-                 int aq_strength = 0) {
+                 int aq_strength = 0, const QpRegions &regions = {}) {
     const PictureFormat &f = sources[0].format;
     const DeviceIntraCoder coder(device, f, in_flight);
     std::vector<Slice> slices;
@@ -76,7 +77,8 @@ void expect_same(const std::shared_ptr<Device> &device, const std::vector<Source
             new InFlight{coder.make_buffers(), slice_coder.make_buffers(), DeviceSource(device, source)}));
         pictures.push_back({.buffers = &all.back()->intra,
                             .components = all.back()->uploaded.layout,
-                            .qp = std::min(qp + static_cast<int>(pictures.size()), kLastQp)});
+                            .qp = std::min(qp + static_cast<int>(pictures.size()), kLastQp),
+                            .regions = regions});
     }
     for (int round = 0; round < 2; round++) {
         for (const auto &one : all) {
@@ -88,7 +90,7 @@ void expect_same(const std::shared_ptr<Device> &device, const std::vector<Source
             const IntraBuffers &buffers = all[i]->intra;
             slice_coder.code(nullptr, all[i]->slices, {buffers.macroblocks.data(), buffers.levels.data(), nullptr},
                              headers.data());
-            const Coded expected = code_on_cpu(sources[i], pictures[i].qp, aq_strength);
+            const Coded expected = code_on_cpu(sources[i], pictures[i].qp, aq_strength, regions);
             Coded coded = expected;
             device->download(nullptr, coded.macroblocks.data(), buffers.macroblocks.data(),
                              buffers.macroblocks.bytes());
@@ -129,13 +131,14 @@ START_TEST(adaptive_quantisation) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 30);
     for (const PictureFormat &format : formats)
-        for (const int strength : {1, 256, 3000}) {
+        for (const int strength : {0, 1, 256, 3000}) {
             PictureFormat f = format;
             f.width = random.between(1, 300), f.height = random.between(1, 150);
             f.slices = random.between(1, std::min(5, f.macroblock_rows()));
             const Content content = random.one_in(2) ? Content::mixed : Content::flat;
             expect_same(device, {Source(random, f, content)}, random.between(-qp_bd_offset(f.bit_depth), 54),
-                        random.between(1, 12), strength);
+                        random.between(1, 12), strength,
+                        random_regions(random, f.macroblock_columns(), f.macroblock_rows()));
         }
 }
 END_TEST
@@ -164,7 +167,8 @@ START_TEST(avc_intra) {
         for (int i = random.between(1, 3); i > 0; i--)
             sources.emplace_back(random, f, static_cast<Content>(random.between(0, 5)));
         const int qp = random.between(std::max(lowest, f.lowest_qp), round % 4 ? kMaxQp : kLastQp);
-        expect_same(device, sources, qp, random.between(1, 24), random.one_in(2) ? 256 : 0);
+        expect_same(device, sources, qp, random.between(1, 24), random.one_in(2) ? 256 : 0,
+                    random_regions(random, f.macroblock_columns(), f.macroblock_rows()));
     }
 }
 END_TEST

@@ -113,6 +113,12 @@ $(call H264_CAVLC_CUDA,gop-crf-capped,vsynth3,yuv420p,34x34,25,-g 12 -crf 10 -ma
 $(foreach f,yuv420p yuv422p yuv422p10le,\
     $(call H264_CAVLC_CUDA,fields-$(f),mix,$(f),46x36,3,-vf setfield=tff -qp 14)\
     $(call H264_CAVLC_CUDA,fields-effort-2-$(f),mix,$(f),46x36,2,-vf setfield=bff -qp 20 -effort 2))
+# Regions of interest.
+H264_CAVLC_CUDA_ROI = -vf addroi=16:10:30:20:-1/4$$(J2K_CUDA_COMMA)addroi=0:0:46:36:1/5
+$(call H264_CAVLC_CUDA,roi,mix,yuv420p,46x36,2,$(H264_CAVLC_CUDA_ROI))
+$(call H264_CAVLC_CUDA,roi-qp,mix,yuv422p10le,46x36,2,$(H264_CAVLC_CUDA_ROI) -qp 30)
+$(call H264_CAVLC_CUDA,roi-predicted,mix,yuv420p,46x36,4,$(H264_CAVLC_CUDA_ROI) -qp 26 -g 4)
+$(call H264_CAVLC_CUDA,roi-fields,mix,yuv420p,46x36,2,$(H264_CAVLC_CUDA_ROI)$$(J2K_CUDA_COMMA)setfield=tff -effort 2)
 $(call H264_CAVLC_CUDA,fields-main,mix,yuv420p,80x64,2,-vf setfield=bff -qp 24 -profile main -slices 2 -deblock 1)
 $(call H264_CAVLC_CUDA,fields-hrd-cbr,mix,yuv420p,46x36,12,-vf setfield=tff -b:v 400k -bufsize 40k -nal-hrd cbr)
 

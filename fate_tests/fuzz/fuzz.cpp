@@ -45,6 +45,14 @@ static void encode_and_check(Round &round) {
     std::vector<Picture> pictures;
     std::vector<CudaencFrame> input;
     const std::vector<uint8_t> metadata(round.random.below(300), 'm');
+    CudaencRegion regions[3];
+    for (CudaencRegion &region : regions)
+        region = {.x = round.random.between(0, format.width),
+                  .y = round.random.between(0, format.height),
+                  .width = round.random.between(1, format.width),
+                  .height = round.random.between(1, format.height),
+                  .offset_num = round.random.between(-20, 20),
+                  .offset_den = 20};
     for (int i = 0; i < frames; i++) {
         pictures.push_back(make_picture(round.random, format));
         fill(round.random, pictures.back(),
@@ -57,6 +65,7 @@ static void encode_and_check(Round &round) {
         frame.sample_aspect_den = round.random.between(0, 100000);
         if (round.random.one_in(4)) frame.skipped = round.random.below(100);
         frame.key = round.random.one_in(6);
+        if (round.random.one_in(4)) frame.regions = regions, frame.region_count = round.random.between(1, 3);
         input.push_back(frame);
     }
     const Outcome expected = encode_on_cpu(round, input);

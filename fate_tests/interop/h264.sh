@@ -211,6 +211,19 @@ side_data() { "$build/ffprobe" -v error -show_frames -show_entries frame=key_fra
 result "side data" "$([ "$(side_data "$work/sei.h264")" = "$(side_data "$work/sei.mkv")" ] || echo "got lost")"
 result "side data, all kinds" "$([ "$(side_data "$work/sei.mkv" | grep -c '^side_data_type\|^value=11:22:33:0')" = 18 ] || echo "are not there")"
 
+# ---- Regions of interest: a region that is given more has the lower error, one that is given less the higher.
+for options in "-qp 30" "-crf 30" "-qp 30 -g 6" "-b:v 600k -effort 2"; do
+    source=(-f lavfi -i "testsrc2=s=192x160:r=25,noise=alls=40:allf=t" -frames:v 6 -pix_fmt yuv420p)
+    errors=()
+    for offset in 0 -1/4 1/4; do
+        # shellcheck disable=SC2086 # words
+        ffmpeg "${source[@]}" -vf addroi=64:48:64:64:$offset "${encode[@]}" $options "$work/roi.h264"
+        errors+=("$("$build/ffmpeg" -nostdin -hide_banner -i "$work/roi.h264" "${source[@]}" -lavfi \
+            "[0:v]crop=64:64:64:48[a];[1:v]crop=64:64:64:48[b];[a][b]psnr" -f null - 2>&1 | sed -n 's/.*average:\([0-9]*\).*/\1/p')")
+    done
+    result "a region of interest, $options" "$([ "${errors[1]}" -gt "${errors[0]}" ] && [ "${errors[2]}" -lt "${errors[0]}" ] || echo "PSNR ${errors[*]}")"
+done
+
 # ---- Encryption: every decoder decodes the stream, nobody sees the picture, and the key brings it back.
 # shellcheck disable=SC2046 # words
 ${CXX:-g++} -std=c++20 -I"$build" -I"$build/src" -o "$work/decrypt" "$here/../../docs/examples/h264_decrypt.cpp" \

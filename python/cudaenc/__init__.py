@@ -362,11 +362,13 @@ class Encoder(_Session):
             raise InvalidError("signed and unsigned samples are not allowed in one session")
         return _arrays.offset(picture, depth) if self._signed else picture
 
-    def submit(self, picture: Any, token: Any = None, key: bool = False, pts: Any = None, skipped: int = 0) -> bool:
+    def submit(self, picture: Any, token: Any = None, key: bool = False, pts: Any = None, skipped: int = 0,
+               regions: Sequence[tuple[int, int, int, int, float]] = ()) -> bool:
         """Starts to encode a picture: a copy, or with a reference to it. Returns False when in_flight of them are in
         flight: receive first. token comes back with the packet, and pts is its attribute. key: decoding can begin with the
         packet; of H.264 it is an IDR picture. skipped: of "h264" with a bit rate, frames of the frame rate that are left out
-        before this one, where it varies."""
+        before this one, where it varies. regions: of interest, of "h264": x, y, width and height in samples, and -1 to 1, lower
+        is better; the first one counts where they overlap, at most 16."""
         self._check_open()
         if len(self._in_flight) >= self._slots:
             return False
@@ -384,6 +386,9 @@ class Encoder(_Session):
         frame.cuda_stream = ffi.cast("void *", planes[0].stream)
         frame.key = bool(key)
         _native.set_member(frame, "skipped", "skipped", skipped)
+        taken = [(x, y, width, height, round(10000 * offset), 10000) for x, y, width, height, offset in regions]
+        kept_regions = ffi.new("CudaencRegion[]", taken)
+        frame.regions, frame.region_count = kept_regions, len(taken)
         for name, value in self._light.items():  # copied by submit, as what follows
             setattr(frame, name, value)
         metadata = {name: ffi.from_buffer("uint8_t[]", value) for name, value in self._metadata.items()}

@@ -114,9 +114,16 @@ const MotionSearch &PredictedPictureCoder::search(int qp, const PictureBefore &b
 }
 
 void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {
+    const MacroblockQps qps{.qp = picture_qp_,
+                            .strength = quality.aq_strength,
+                            // What IDR pictures have coded with a lower QP is predicted from them.
+                            .lowest_adapted = picture_qp_,
+                            .lowest = format_.lowest_qp,
+                            .bit_depth = format_.bit_depth,
+                            .regions = quality.regions};
     for (int x = 0; x < columns_; x++) {
         int qp = picture_qp_;
-        if (quality.aq_strength && !drop_step_) {
+        if (quality.is_adaptive()) {
             const ConstBlock luma = at(0, x, y);
             uint32_t sum = 0, squares = 0;
             for (int i = 0; i < 16; i++)
@@ -124,11 +131,8 @@ void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {
                     const uint32_t sample = luma.at(j, i).data[0];
                     sum += sample, squares += sample * sample;
                 }
-            // What IDR pictures have coded with a lower QP is predicted from them.
-            qp = std::max(qp, adapted_qp(qp, quality.aq_strength, sum, squares, format_.bit_depth));
+            qp = qps.at(x, y, sum, squares, quality.offsets ? quality.offsets[index_of(x, y)] : 0);
         }
-        if (quality.offsets && !drop_step_)
-            qp = std::max(qp + quality.offsets[index_of(x, y)], -qp_bd_offset(format_.bit_depth));
         qp_[index_of(x, y)] = static_cast<int8_t>(qp);
     }
 }

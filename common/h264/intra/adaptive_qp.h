@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Adaptive quantisation: smooth macroblocks, where errors are visible, get a lower QP; and mb_qp_delta.
+// QPs of macroblocks. Adaptive quantisation: smooth ones, where errors are visible, get a lower QP; regions of
+// interest; and mb_qp_delta.
 #pragma once
 #include <cstdint>
 
 #include "../syntax/cavlc.h"
 #include "../syntax/macroblock.h"
 #include "../syntax/quantise.h"
+#include "qp_regions.h"
 
 namespace cudaenc::h264 {
 
@@ -24,6 +26,22 @@ CUDAENC_HD int adapted_qp(int qp, int strength, uint32_t sum, uint32_t squares, 
     qp += (change * strength + (1 << 15)) >> 16;
     return max_of(min_of(qp, kMaxQp), -qp_bd_offset(bit_depth));
 }
+
+// By what the QPs of a picture's macroblocks are chosen.
+struct MacroblockQps {
+    int32_t qp, strength;    // the picture's; see adapted_qp()
+    int32_t lowest_adapted;  // by adaptive quantisation
+    int32_t lowest;          // with regions
+    int32_t bit_depth;
+    QpRegions regions;
+
+    // Of the macroblock at (x, y), from its luma samples as for adapted_qp(). offset: beside that of regions.
+    CUDAENC_HD int at(int x, int y, uint32_t sum, uint32_t squares, int offset = 0) const {
+        const int adapted = max_of(lowest_adapted, adapted_qp(qp, strength, sum, squares, bit_depth));
+        const int least = max_of(lowest, -qp_bd_offset(bit_depth));
+        return max_of(least, min_of(adapted + offset + regions.offset_at(x, y), kMaxQp));
+    }
+};
 
 // Whether a macroblock has mb_qp_delta (7.3.5). One without it keeps the QPY before it.
 CUDAENC_HD bool has_qp_delta(MacroblockType type, uint32_t pattern) {

@@ -165,7 +165,7 @@ MacroblockCoder::Place IntraCoder::place_of(int x, int y) {
     place.left = place.available.left ? &neighbours_[at - static_cast<size_t>(format_.step())] : nullptr;
     place.above =
         place.available.above ? &neighbours_[at - static_cast<size_t>(format_.macroblock_columns())] : nullptr;
-    place.qp = quality_.effort == kAllTypes ? qp_[at] : macroblock_qp(at, place.samples[0]);
+    place.qp = quality_.effort == kAllTypes ? qp_[at] : macroblock_qp(x, y, place.samples[0]);
     place.drop_step = std::max(0, quality_.qp - kMaxQp);
     place.effort = quality_.effort;
     if (quality_.effort == kAllTypes) {
@@ -336,7 +336,7 @@ void IntraCoder::measure_row(int y, const ConstBlock *samples) {
     for (int x = 0; x < format_.macroblock_columns(); x++) {
         const size_t at = index_of(x, y);
         const int first = 16 * format_.place_in_row(x);
-        qp_[at] = static_cast<int8_t>(macroblock_qp(at, samples[0].at(first, 0)));
+        qp_[at] = static_cast<int8_t>(macroblock_qp(x, y, samples[0].at(first, 0)));
         ranked_[at] = {};
         for (int c = 0; c < luma_components(format_.chroma); c++)
             ranked_[at].texture += texture_of(samples[c].at(first, 0));
@@ -418,19 +418,20 @@ void IntraCoder::keep_source(int y, const ConstBlock *samples) {
         }
 }
 
-int IntraCoder::macroblock_qp(size_t at, const ConstBlock &luma) const {
-    int qp = quality_.qp;
-    if (qp > kMaxQp) return kMaxQp;
-    if (quality_.aq_strength) {
-        uint32_t sum = 0, squares = 0;
-        for (int i = 0; i < 16; i++) {
-            const Sample *row = luma.at(0, i).data;
-            for (int j = 0; j < 16; j++) sum += row[j], squares += uint32_t{row[j]} * row[j];
-        }
-        qp = adapted_qp(qp, quality_.aq_strength, sum, squares, format_.bit_depth);
+int IntraCoder::macroblock_qp(int x, int y, const ConstBlock &luma) const {
+    if (!quality_.is_adaptive()) return std::min(quality_.qp, kMaxQp);
+    uint32_t sum = 0, squares = 0;
+    for (int i = 0; i < 16; i++) {
+        const Sample *row = luma.at(0, i).data;
+        for (int j = 0; j < 16; j++) sum += row[j], squares += uint32_t{row[j]} * row[j];
     }
-    if (quality_.offsets) qp = std::max(qp + quality_.offsets[at], -qp_bd_offset(format_.bit_depth));
-    return std::max(format_.lowest_qp, qp);
+    const MacroblockQps qps{.qp = quality_.qp,
+                            .strength = quality_.aq_strength,
+                            .lowest_adapted = format_.lowest_qp,
+                            .lowest = format_.lowest_qp,
+                            .bit_depth = format_.bit_depth,
+                            .regions = quality_.regions};
+    return qps.at(x / format_.step(), y, sum, squares, quality_.offsets ? quality_.offsets[index_of(x, y)] : 0);
 }
 
 void IntraCoder::write_qp_deltas(const Slice &slice) {

@@ -13,6 +13,7 @@
 #include "../../load.h"
 #include "../../thread_pool.h"
 #include "../intra/macroblock_coder.h"
+#include "../intra/qp_regions.h"
 #include "../intra/slice_map.h"
 #include "macroblock_lanes.h"
 
@@ -25,6 +26,10 @@ struct PictureQuality {
     const int8_t *offsets = nullptr;  // to QPs, [macroblock]; nullptr: none
     bool counts = true;               // bits() are asked for
     bool reconstructs = true;         // reconstruction() is asked for
+    QpRegions regions = {};           // of interest
+
+    // Whether QPs of macroblocks differ.
+    bool is_adaptive() const { return (aq_strength || offsets || regions.count) && qp <= kMaxQp; }
 };
 
 // Rows of macroblocks, the one above first. Runs of rows that wait for each other advance side by side.
@@ -84,7 +89,7 @@ class IntraCoder {
     void rank_row(int y, const ConstBlock *samples);
     void rank_in_lanes(int y, const ConstBlock *samples, std::span<const int> columns);
     void keep_source(int y, const ConstBlock *samples);
-    int macroblock_qp(size_t at, const ConstBlock &luma) const;
+    int macroblock_qp(int x, int y, const ConstBlock &luma) const;
     uint32_t satd_lambda(size_t at) const;
     uint32_t count_bits(size_t at);
     void write_qp_deltas(const Slice &slice);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Adaptive quantisation: the QP of each macroblock before, and mb_qp_delta after the intra pipeline.
+// The QP of each macroblock before, and mb_qp_delta after the intra pipeline.
 #include "adaptive_qp_params.h"
 
 #include "last_coded_qp.cuh"
@@ -12,8 +12,9 @@ KERNEL(kQpThreads, h264_adaptive_qp, AdaptiveQpParams)
     const uint32_t m = static_cast<uint32_t>(block_x()) * (kQpThreads / 32) + static_cast<uint32_t>(warp_id());
     if (m >= p.macroblocks) return;
     const int lane = lane_id();
-    const int y = min_of(16 * static_cast<int>(m / p.columns) + lane / 2, p.picture_height - 1);
-    const int x = 16 * static_cast<int>(m % p.columns) + 8 * (lane & 1);
+    const int column = static_cast<int>(m % p.columns), row = static_cast<int>(m / p.columns);
+    const int y = min_of(16 * row + lane / 2, p.picture_height - 1);
+    const int x = 16 * column + 8 * (lane & 1);
     uint32_t sum = 0, squares = 0;
     CUDAENC_UNROLL
     for (int i = 0; i < 8; i++) {
@@ -25,7 +26,7 @@ KERNEL(kQpThreads, h264_adaptive_qp, AdaptiveQpParams)
     sum = warp_add(sum);
     squares = warp_add(squares);
     if (lane == 0)
-        p.qps[m] = static_cast<int8_t>(max_of(p.lowest_qp, adapted_qp(p.qp, p.strength, sum, squares, p.luma.depth)));
+        p.qps[m] = static_cast<int8_t>(p.choice.at(column, row, sum, squares));
 }
 
 KERNEL(kQpThreads, h264_qp_delta, QpDeltaParams)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Parameters of adaptive_qp.cu.
 #pragma once
+#include "../../../common/h264/intra/adaptive_qp.h"
 #include "../../../common/h264/syntax/macroblock.h"
 #include "../../../common/kernel_name.h"
 #include "../../../common/load.h"
@@ -15,7 +16,7 @@ struct AdaptiveQpParams {
     SampleLayout luma;
     int32_t picture_width, picture_height;  // samples
     uint32_t columns, macroblocks;
-    int32_t qp, strength, lowest_qp;
+    MacroblockQps choice;
     int8_t *qps;  // of each macroblock
 };
 

@@ -83,7 +83,9 @@ int blocks_of(const Device &device, const PictureFormat &f, int in_flight) {
     return std::max(1, all / launches_of(in_flight).count);
 }
 
-bool is_adaptive(int qp, int aq_strength) { return aq_strength && qp <= kMaxQp; }
+bool is_adaptive(const DeviceIntraCoder::Picture &picture, int aq_strength) {
+    return (aq_strength || picture.regions.count) && picture.qp <= kMaxQp;
+}
 
 }  // namespace
 
@@ -157,7 +159,7 @@ void DeviceIntraCoder::code(Device::Stream stream, std::span<const Picture> pict
         with_format(format_.chroma,
                     [&]<ChromaFormat F>() { device_->launch(stream, grid, threads_, WavefrontParams<F>{arguments}); });
     for (const Picture &picture : pictures)
-        if (is_adaptive(picture.qp, aq_strength)) queue_qp_deltas(stream, *picture.buffers, picture.qp);
+        if (is_adaptive(picture, aq_strength)) queue_qp_deltas(stream, picture);
 }
 
 void DeviceIntraCoder::code(Device::Stream stream, const Picture &picture, int aq_strength,
@@ -168,14 +170,14 @@ void DeviceIntraCoder::code(Device::Stream stream, const Picture &picture, int a
                         ReconstructingWavefrontParams<F, Bytes>{
                             arguments, {reconstruction[0], reconstruction[1], reconstruction[2]}});
     });
-    if (is_adaptive(picture.qp, aq_strength)) queue_qp_deltas(stream, *picture.buffers, picture.qp);
+    if (is_adaptive(picture, aq_strength)) queue_qp_deltas(stream, picture);
 }
 
 // Queues what comes before the wavefront.
 WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture &picture, int aq_strength) const {
     IntraBuffers &b = *picture.buffers;
-    const bool adaptive = is_adaptive(picture.qp, aq_strength);
-    if (adaptive) queue_qps(stream, b, picture.components[0], picture.qp, aq_strength);
+    const bool adaptive = is_adaptive(picture, aq_strength);
+    if (adaptive) queue_qps(stream, picture, aq_strength);
     if (b.pictures == 0) {
         device_->fill(stream, b.records.data(), 0, b.records.bytes());
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
@@ -214,28 +216,30 @@ void DeviceIntraCoder::rank(Device::Stream stream, const std::array<SampleLayout
         queue.operator()<3>();
 }
 
-void DeviceIntraCoder::queue_qps(Device::Stream stream, const IntraBuffers &b, const SampleLayout &luma, int qp,
-                                 int aq_strength) const {
+void DeviceIntraCoder::queue_qps(Device::Stream stream, const Picture &picture, int aq_strength) const {
     const uint32_t macroblocks = static_cast<uint32_t>(format_.macroblocks());
     device_->launch(stream, {static_cast<unsigned>(ceil_div(macroblocks, kQpThreads / 32))}, kQpThreads,
-                    AdaptiveQpParams{.luma = luma,
+                    AdaptiveQpParams{.luma = picture.components[0],
                                      .picture_width = format_.width,
                                      .picture_height = format_.height,
                                      .columns = static_cast<uint32_t>(format_.macroblock_columns()),
                                      .macroblocks = macroblocks,
-                                     .qp = qp,
-                                     .strength = aq_strength,
-                                     .lowest_qp = format_.lowest_qp,
-                                     .qps = b.qps.data()});
+                                     .choice = {.qp = picture.qp,
+                                                .strength = aq_strength,
+                                                .lowest_adapted = format_.lowest_qp,
+                                                .lowest = format_.lowest_qp,
+                                                .bit_depth = format_.bit_depth,
+                                                .regions = picture.regions},
+                                     .qps = picture.buffers->qps.data()});
 }
 
-void DeviceIntraCoder::queue_qp_deltas(Device::Stream stream, const IntraBuffers &b, int qp) const {
+void DeviceIntraCoder::queue_qp_deltas(Device::Stream stream, const Picture &picture) const {
     const uint32_t macroblocks = static_cast<uint32_t>(format_.macroblocks());
     device_->launch(stream, {static_cast<unsigned>(ceil_div(macroblocks, kQpThreads))}, kQpThreads,
-                    QpDeltaParams{.macroblocks = b.macroblocks.data(),
+                    QpDeltaParams{.macroblocks = picture.buffers->macroblocks.data(),
                                   .count = macroblocks,
-                                  .qps = b.qps.data(),
-                                  .slice_qp = qp,
+                                  .qps = picture.buffers->qps.data(),
+                                  .slice_qp = picture.qp,
                                   .bit_depth = format_.bit_depth});
 }
 

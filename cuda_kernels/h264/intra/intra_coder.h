@@ -40,6 +40,7 @@ class DeviceIntraCoder {
         IntraBuffers *buffers;
         std::array<SampleLayout, 3> components;
         int qp;
+        QpRegions regions = {};
     };
     // Queues the coding of at most kLaunchPictures. aq_strength: see PictureQuality. The results lie in their buffers
     // once the stream has run. Not for graphs: parameters change with pictures.
@@ -58,9 +59,8 @@ class DeviceIntraCoder {
     WavefrontArguments arguments_of(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const;
     Grid grid_of(size_t pictures) const;
     WavefrontPicture prepare(Device::Stream stream, const Picture &picture, int aq_strength) const;
-    void queue_qps(Device::Stream stream, const IntraBuffers &buffers, const SampleLayout &luma, int qp,
-                   int aq_strength) const;
-    void queue_qp_deltas(Device::Stream stream, const IntraBuffers &buffers, int qp) const;
+    void queue_qps(Device::Stream stream, const Picture &picture, int aq_strength) const;
+    void queue_qp_deltas(Device::Stream stream, const Picture &picture) const;
     const std::shared_ptr<Device> device_;
     const PictureFormat format_;
     const int launch_pictures_;

@@ -174,6 +174,12 @@ class Pictures {
             frame.user_data = list.empty() ? nullptr : list.data();
             frame.user_data_count = in_.one_in(16) ? -1 : static_cast<int>(list.size());
         }
+        if (in_.one_in(2)) {
+            std::vector<CudaencRegion> &list = regions_.emplace_back(static_cast<size_t>(in_.between(0, 4)));
+            for (CudaencRegion &r : list) r = {in_.any(), in_.any(), in_.any(), in_.any(), in_.any(), in_.any()};
+            frame.regions = list.empty() ? nullptr : list.data();
+            frame.region_count = in_.one_in(16) ? in_.any() : static_cast<int>(list.size());
+        }
     }
     Input &in_;
     const CudaencFormat &format_;
@@ -182,6 +188,7 @@ class Pictures {
     std::deque<CudaencMasteringDisplay> displays_;
     std::deque<CudaencContentLight> lights_;
     std::deque<std::vector<CudaencUserData>> user_data_;
+    std::deque<std::vector<CudaencRegion>> regions_;
 };
 
 bool is_error(int code) {
