@@ -713,10 +713,31 @@ struct FakePipeline {
     void submit(int, int) {}
     int finish(int slot) { return slot; }
     bool done(int) noexcept { return is_done; }
-    int lookahead() const { return 0; }
-    void flush() {}
+    int lookahead() const noexcept { return ahead; }
+    void flush() noexcept { flushes++; }
     bool is_done = false;
+    int ahead = 0, flushes = 0;
 };
+
+// Who waits for an output ends what it looks ahead at, if that is not there; who takes what is due does not.
+START_TEST(a_wait_ends_the_lookahead) {
+    auto pipeline = std::make_unique<FakePipeline>();
+    FakePipeline &fake = *pipeline;
+    fake.ahead = 1;
+    Ring<FakePipeline> ring(std::move(pipeline), 3);
+    int output = -1;
+    void *opaque;
+    for (int i = 0; i < 3; i++) ring.submit(i, nullptr);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::when_due), CUDAENC_OK);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::when_due), CUDAENC_AGAIN);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::now), CUDAENC_OK);
+    EXPECT_EQ(fake.flushes, 0);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::now), CUDAENC_OK);
+    EXPECT_EQ(fake.flushes, 1);
+    ring.flush();
+    EXPECT_EQ(fake.flushes, 2);
+}
+END_TEST
 
 START_TEST(a_ring_is_received_from_when_asked) {
     auto pipeline = std::make_unique<FakePipeline>();
@@ -922,6 +943,7 @@ int main(int argc, char **argv) {
     tcase_add_test(formats, reserved_members_are_zero);
     TCase *receiving = add_case(suite, "receiving");
     tcase_add_test(receiving, a_ring_is_received_from_when_asked);
+    tcase_add_test(receiving, a_wait_ends_the_lookahead);
     tcase_add_test(receiving, packets_are_polled_and_waited_for);
     tcase_add_test(receiving, pictures_are_polled_and_waited_for);
     tcase_add_test(receiving, batches_are_decoded);
