@@ -127,7 +127,7 @@ PooledBuffer SequencePipeline::code(int slot) {
     sequence_.keep(pool());
     if (reconstructed) reconstructed(p_.picture, sequence_);
     gop_.end(picture.key);
-    if (division_) division_->next(slice_coder_);
+    if (division_) division_->next(slice_coder_.sizes());
     return packet;
 }
 
@@ -171,7 +171,7 @@ void SequencePipeline::encode(Picture &picture) {
         packet_writer_.make_headers(picture, division_ ? division_->slices() : p_.slices);
         if (!division_) return;
         code_slices(picture);
-        if (division_->fits(slice_coder_)) return;
+        if (division_->fits(slice_coder_.sizes())) return;
         set_slices();
     }
 }

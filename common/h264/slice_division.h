@@ -20,12 +20,12 @@ class SliceDivision {
         : most_bytes_(static_cast<size_t>(most_bytes)), slices_{{0, static_cast<uint32_t>(macroblocks)}} {}
     const std::vector<Slice> &slices() const { return slices_; }
     // Behind a picture, which fits: slices() become those of the next one.
-    void next(const SliceCoder &coder);
+    void next(const SliceSizes &sizes);
     // Whether all slices, as they were just coded, have room. Where not, slices() become others, to be tried.
-    bool fits(const SliceCoder &coder);
+    bool fits(const SliceSizes &sizes);
 
   private:
-    void add(const SliceCoder &coder, const Slice &slice, std::vector<Slice> &to) const;
+    void add(const SliceSizes &sizes, const Slice &slice, std::vector<Slice> &to) const;
 
     const size_t most_bytes_;
     std::vector<Slice> slices_;

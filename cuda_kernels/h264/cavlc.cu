@@ -227,6 +227,13 @@ struct ThreadUnit {
         if (bits.bits) bits.words.put(bits.pending);
         return bits.bits;
     }
+    // The word of MacroblockBits. bits_before: by order, of a piece with `all` bits. Of a header's thread.
+    DEVICE_MEMBER uint32_t bits_of_macroblock(auto &bits_before, uint32_t all) const {
+        if (m.type == MacroblockType::skip) return 0;  // behind the last one of a slice may be mb_skip_run
+        const uint32_t at = unit.macroblock, end = at + 1 < kPieceMacroblocks ? bits_before[(at + 1) * kUnits] : all;
+        const uint32_t header = range.begins_slice && at == 0 ? p.headers[range.slice].count : 0;
+        return (end - bits_before[at * kUnits] - header) | (pcm ? MacroblockBits::kPcm : 0);
+    }
     DEVICE_MEMBER uint32_t code(auto &levels, auto &totals, uint32_t *slot) const {
         WordWriter<StoredWords> bits{{slot}, 0, 0};
         if (coded) {
@@ -417,6 +424,8 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const bool fits = all_bits[0] + 8 * kPieceMacroblocks + 32 * 2 < 32 * p.word_pitch;
     uint32_t pcm_mask = 0, begin = bits ? bits_before[unit.order] : 0;
     for (uint32_t i = 0; any_pcm && i < kPieceMacroblocks; i++) pcm_mask |= uint32_t{pcm_macroblocks[i]} << i;
+    if (p.macroblock_bits && unit.is_header && unit.present)
+        p.macroblock_bits[unit.address] = unit.bits_of_macroblock(bits_before, all_bits[0]);
     PieceBits piece{0, 0};
     if (fits)
         piece = align_pcm<Threads::kUnits>(pcm_mask, bits_before, all_bits[0], unit.order, begin);

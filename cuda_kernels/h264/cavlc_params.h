@@ -119,6 +119,14 @@ struct GroupSum {
     CUDAENC_HD bool has_zero_runs() const { return sum >= kZeroRun; }
 };
 
+// Of a macroblock, with mb_skip_run before it: bits without pcm_alignment_zero_bits, and whether it is I_PCM.
+struct MacroblockBits {
+    static constexpr uint32_t kPcm = 1u << 31;
+    uint32_t word;
+    CUDAENC_HD uint32_t bits() const { return word % kPcm; }
+    CUDAENC_HD bool pcm() const { return word >= kPcm; }
+};
+
 // What the host reads of a picture.
 struct NalResult {
     uint64_t bytes;   // of all NAL units
@@ -140,10 +148,11 @@ struct CavlcArguments {
     uint64_t
         *layer_bits;  // of all macroblock_layer(), with 7 bits of alignment where there are samples of I_PCM; 0 before
     uint32_t *words;  // [word_pitch * piece]
-    uint32_t word_pitch;    // most_piece_words() of the format
-    uint32_t number;        // of the picture, not 0
-    NalResult *result;      // in pinned memory; the kernel writes `failed`
-    const uint32_t *coded;  // SkipMapParams::coded, of P slices
+    uint32_t word_pitch;        // most_piece_words() of the format
+    uint32_t number;            // of the picture, not 0
+    NalResult *result;          // in pinned memory; the kernel writes `failed`
+    const uint32_t *coded;      // SkipMapParams::coded, of P slices
+    uint32_t *macroblock_bits;  // gets MacroblockBits of each macroblock; nullptr: nobody asks
 };
 // Grid: a thread-block a piece, of PieceThreads<F>::kThreads. Predicted: of P slices.
 template <ChromaFormat F, bool Predicted>

@@ -21,13 +21,6 @@ DeblockPicture deblock_format(const PictureFormat &f) {
             .vectors = nullptr};
 }
 
-std::vector<RowSlice> row_slices(const PictureFormat &f) {
-    std::vector<RowSlice> slices;
-    for (int s = 0; s < f.slices; s++)
-        slices.resize(static_cast<size_t>(f.first_row(s + 1)), {.number = s, .first = f.first_macroblock(s)});
-    return slices;
-}
-
 }  // namespace
 
 DeviceSequenceCoder::DeviceSequenceCoder(std::shared_ptr<Device> device, const PictureFormat &format, int vertical,
@@ -42,7 +35,7 @@ DeviceSequenceCoder::DeviceSequenceCoder(std::shared_ptr<Device> device, const P
       intra_coder_(device_, format, 1),
       inter_coder_(device_, format, vertical),
       intra_macroblocks_(device_, format, intra_coder_),
-      slices_(upload_now(device_, row_slices(format))),
+      slices_(upload_now(device_, macroblock_slices(format.all_slices()))),
       refined_(refinement_.make_buffers()) {
     const size_t count = static_cast<size_t>(format.macroblocks());
     const int bytes = decoded_sample_bytes(format.chroma, format.bit_depth);
@@ -57,6 +50,11 @@ DeviceSequenceCoder::DeviceSequenceCoder(std::shared_ptr<Device> device, const P
     deblocker_ = std::make_unique<DeviceDeblocker>(device_, deblock_format(format),
                                                    make_deblock_tables(format.bit_depth), bytes);
     deblock_buffers_ = deblocker_->make_buffers();
+}
+
+void DeviceSequenceCoder::set_slices(Device::Stream stream, const std::vector<Slice> &slices) {
+    host_slices_ = macroblock_slices(slices);
+    device_->upload(stream, slices_.data(), host_slices_.data(), slices_.bytes());
 }
 
 SequenceFrame DeviceSequenceCoder::make_frame() const {
@@ -92,7 +90,7 @@ void DeviceSequenceCoder::load(Device::Stream stream, const Picture &picture) co
 void DeviceSequenceCoder::search(Device::Stream stream, const Picture &picture) const {
     if (!picture.before) return;
     choose_qps(stream, picture);
-    intra_macroblocks_.rank(stream, picture.components, picture.buffers->intra_macroblocks);
+    if (host_slices_.empty()) intra_macroblocks_.rank(stream, picture.components, picture.buffers->intra_macroblocks);
     search_.find(stream, picture.own->source, picture.before->source, motion_lambda_of(picture.qp),
                  picture.buffers->search);
     if (picture.buffers->costs)
@@ -149,7 +147,7 @@ void DeviceSequenceCoder::code(Device::Stream stream, const Picture &picture) {
                            .components = picture.components,
                            .qp = picture.qp,
                            .regions = picture.regions},
-                          aq_strength_, planes);
+                          aq_strength_, planes, slices_.data());
     }
     finish_picture(*device_, stream,
                    {.format = format_.chroma,
@@ -175,6 +173,8 @@ void DeviceSequenceCoder::code(Device::Stream stream, const Picture &picture) {
 
 void DeviceSequenceCoder::code_predicted(Device::Stream stream, const Picture &picture) {
     const IntraBuffers &intra = picture.buffers->intra;
+    if (!host_slices_.empty())
+        intra_macroblocks_.rank(stream, picture.components, picture.buffers->intra_macroblocks, slices_.data());
     const ReferencePlanes reference = planes_of(*picture.before);
     const int drop_step = std::max(0, picture.qp - kMaxQp);
     const DevicePlane &luma = picture.own->source.levels[0];
@@ -198,6 +198,7 @@ void DeviceSequenceCoder::code_predicted(Device::Stream stream, const Picture &p
                              .luma = luma.plane(),
                              .decoded = {inter.decoded[0], inter.decoded[1], inter.decoded[2]},
                              .qps = intra.qps.data(),
+                             .slices = slices_.data(),
                              .drop_step = drop_step,
                              .estimates = refined_.estimates[0].data(),
                              .refresh = picture.refresh},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Pictures of a sequence on a device, as SequenceCoder: IDR pictures, and P pictures that refer to the one before.
-// Slices are of whole rows.
 #pragma once
 #include <array>
 #include <memory>
@@ -39,6 +38,8 @@ class DeviceSequenceCoder {
     // PictureQuality.
     DeviceSequenceCoder(std::shared_ptr<Device> device, const PictureFormat &format, int vertical, bool deblock,
                         int aq_strength);
+    // The slices of what is coded from here on, in place of the format's. Queues a copy; nothing is in flight.
+    void set_slices(Device::Stream stream, const std::vector<Slice> &slices);
     SequenceFrame make_frame() const;
     SequenceBuffers make_buffers(bool finds_cuts) const;
 
@@ -83,7 +84,8 @@ class DeviceSequenceCoder {
     const DeviceIntraCoder intra_coder_;
     const DeviceInterCoder inter_coder_;
     const DeviceIntraMacroblocks intra_macroblocks_;
-    DeviceArray<RowSlice> slices_;                // of rows
+    DeviceArray<MacroblockSlice> slices_;
+    std::vector<MacroblockSlice> host_slices_;    // with set_slices()
     std::unique_ptr<DeviceDeblocker> deblocker_;  // nullptr: references are not filtered
     // Of the picture that is coded.
     DevicePlane between_[kHalfPlanes];  // of the reference, 8 bits; the first one is empty where decoded[0] has bytes

@@ -7,6 +7,7 @@
 
 #include "../../common/h264/gop.h"
 #include "../../common/h264/packet_writer.h"
+#include "../../common/h264/slice_division.h"
 #include "../device_encoder.h"
 #include "device_sequence_coder.h"
 #include "h264_hybrid.h"
@@ -28,10 +29,10 @@ struct LoadedFrame : SequenceFrame {
 
 struct Slot : FrameSlot {
     Slot(const std::shared_ptr<Device> &device, const DeviceSequenceCoder &coder, const DeviceSliceCoder &slice_coder,
-         size_t slices, bool finds_cuts)
+         size_t slices, bool finds_cuts, bool divides)
         : FrameSlot(device),
           buffers(coder.make_buffers(finds_cuts)),
-          coded(slice_coder.make_buffers()),
+          coded(slice_coder.make_buffers(divides)),
           host_headers(device, slices),
           headers(device, slices),
           searched(device, false),
@@ -51,7 +52,9 @@ struct Slot : FrameSlot {
     int searched_qp = -1;                                 // -1: the picture is not searched
     // What the picture's type and QP follow from.
     std::optional<Gop> gop;
-    std::unique_ptr<QpPlanner> planner;  // nullptr: the QP is constant
+    std::optional<SliceDivision> division;  // with slice_max_bytes
+    SliceSizes sizes{};                     // likewise, of the coded picture
+    std::unique_ptr<QpPlanner> planner;     // nullptr: the QP is constant
     bool settled = false;
 };
 
@@ -67,11 +70,14 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
           chain_(device_) {
         gop_.emplace(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks());
         planner_ = std::make_unique<QpPlanner>(p_.rate, slots);
+        if (p_.slice_max_bytes) division_.emplace(p_.picture.macroblocks(), p_.slice_max_bytes);
+        const size_t most_slices = division_ ? static_cast<size_t>(p_.picture.macroblocks()) : p_.slices.size();
         order_.reserve(static_cast<size_t>(slots));
         // One more than slots: that of the picture before the oldest one in flight.
         for (int i = 0; i <= slots; i++) frames_.push_back(std::make_unique<LoadedFrame>(device_, coder_.make_frame()));
         for (int i = 0; i < slots; i++) {
-            add_slot(std::make_unique<Slot>(device_, coder_, slice_coder_, p_.slices.size(), gop_->looks_for_cuts()));
+            add_slot(std::make_unique<Slot>(device_, coder_, slice_coder_, most_slices, gop_->looks_for_cuts(),
+                                            division_.has_value()));
             slot(i).picture.slot = i;
         }
     }
@@ -108,7 +114,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         mark(s, kSearch);
         coder_.load(s.stream, picture_of(s));
         device_->record(own.loaded, s.stream);
-        const bool ahead = p_.rate.constant() && !codes_again_ && s.times.empty();
+        const bool ahead = p_.rate.constant() && !division_ && !codes_again_ && s.times.empty();
         if (ahead && s.before) {
             s.picture.key = false;
             planner_->plan(s.picture);
@@ -153,6 +159,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
     // The picture's type, and its first QP.
     void plan(Slot &s) {
         s.gop.emplace(*gop_);
+        if (division_) s.division.emplace(*division_);
         s.picture.header = s.as_key.header;
         s.picture.prefix = s.as_key.prefix;
         s.picture.sei_at = s.as_key.sei_at;
@@ -196,10 +203,31 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         s.searched_qp = s.picture.qp;
     }
 
-    // Queues the coding at the picture's QP.
+    // Queues the coding at the picture's QP. With slices of so many bytes it waits, and codes the picture again while
+    // one of them is too large.
     void encode(Slot &s) {
+        if (division_) set_slices();
+        queue_coding(s);
+        while (division_) {
+            device_->synchronize(s.stream);
+            s.sizes = slice_coder_.sizes(s.coded, s.picture.headers);
+            if (division_->fits(s.sizes)) return;
+            set_slices();
+            refer_to_before(s);
+            queue_coding(s);
+        }
+    }
+    void set_slices() {
+        coder_.set_slices(chain_, division_->slices());
+        slice_coder_.set_slices(chain_, division_->slices());
+    }
+
+    void queue_coding(Slot &s) {
         const DeviceSequenceCoder::Picture picture = picture_of(s);
-        packet_writer_.make_headers(s.picture);
+        if (division_)
+            packet_writer_.make_headers(s.picture, division_->slices());
+        else
+            packet_writer_.make_headers(s.picture);
         if (picture.before) search(s);
         mark(s, kPicture);
         // What was searched as a P picture, before it became a key picture, wrote QPs too.
@@ -210,15 +238,19 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         device_->wait(s.stream, s.macroblocks_coded);
         mark(s, kCode);
         std::copy(s.picture.headers.begin(), s.picture.headers.end(), s.host_headers.data());
-        device_->upload(s.stream, s.headers.data(), s.host_headers.data(), s.headers.bytes());
+        device_->upload(s.stream, s.headers.data(), s.host_headers.data(),
+                        s.picture.headers.size() * sizeof(SliceHeaderBits));
         slice_coder_.code(s.stream, s.coded,
                           {s.buffers.intra.macroblocks.data(), s.buffers.intra.levels.data(), nullptr, !s.picture.key},
                           s.headers.data());
     }
 
+    void refer_to_before(Slot &s) {
+        if (!s.picture.key) coder_.refer_to(chain_, *s.before);
+    }
     // Codes a picture again, whose reference pictures after it have replaced.
     void encode_again(Slot &s) {
-        if (!s.picture.key) coder_.refer_to(chain_, *s.before);
+        refer_to_before(s);
         encode(s);
         device_->synchronize(s.stream);
     }
@@ -240,6 +272,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
                 encode_again(s), again = true;
         planner_->settle(picture);
         while (planner_->too_large(picture, size())) encode_again(s), again = true;
+        if (division_) division_->next(s.sizes);
         codes_again_ = again;
         s.settled = true;
         if (const auto next = std::next(std::find(order_.begin(), order_.end(), &s)); again && next != order_.end()) {
@@ -295,6 +328,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         coder_.reset();
         gop_.emplace(*s.gop);
         gop_->forget();
+        if (s.division) division_.emplace(*s.division);
         const auto next = order_.erase(at);
         if (closing_ || next == order_.end()) return;
         if ((*next)->planner) planner_.swap((*next)->planner);
@@ -334,7 +368,8 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
     const Params p_;
     PacketWriter packet_writer_;
     std::unique_ptr<QpPlanner> planner_;
-    const DeviceSliceCoder slice_coder_;
+    std::optional<SliceDivision> division_;  // with slice_max_bytes: a picture waits for those before
+    DeviceSliceCoder slice_coder_;
     DeviceSequenceCoder coder_;
     std::vector<std::unique_ptr<LoadedFrame>> frames_;  // taken in turn
     size_t next_frame_ = 0;

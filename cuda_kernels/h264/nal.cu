@@ -443,6 +443,7 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
     const uint32_t prefix = range.begins_slice ? kNalPrefixBytes : 0;
     const uint64_t bytes_before = place.begin / 8 + (place.zero_run_before ? count_before(p, group) : 0);
     if (thread_x() == 0) {
+        if (p.begins) p.begins[group] = bytes_before;
         p.next_links.sums[group] = p.next_links.ends[group] = p.next_links.preventions[group] = 0;
         if (group + 1 == static_cast<uint32_t>(grid_x())) {
             p.result->bytes = bytes_before + prefix + windows.bytes + preventions.all;

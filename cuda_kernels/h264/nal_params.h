@@ -33,6 +33,7 @@ struct NalParams {
     uint64_t *layer_bits;  // of h264_cavlc; becomes 0 for the next picture
     uint8_t *bytes;        // room for the NAL units of all slices
     NalResult *result;
+    uint64_t *begins;  // gets the byte with which each group begins its NAL unit, or goes on; nullptr: nobody asks
 };
 
 }  // namespace cudaenc::h264

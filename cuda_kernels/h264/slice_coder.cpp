@@ -177,26 +177,51 @@ DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFo
                                    const std::vector<Slice> &slices)
     : device_(std::move(device)),
       format_(format),
-      slice_count_(slices.size()),
-      ranges_(upload_now(device_, make_ranges(slices, static_cast<uint32_t>(format.width)))),
-      groups_(upload_now(device_, make_groups(make_ranges(slices, static_cast<uint32_t>(format.width))))),
+      slices_(slices),
+      host_ranges_(make_ranges(slices, static_cast<uint32_t>(format.width))),
+      host_groups_(make_groups(host_ranges_)),
+      slice_room_(slices.size()),
+      ranges_(upload_now(device_, host_ranges_)),
+      groups_(upload_now(device_, host_groups_)),
       units_(upload_now(device_, with_format(format.chroma, []<ChromaFormat F>() { return make_units<F>(); }))),
       borders_(upload_now(
           device_, with_format(format.chroma, [&]<ChromaFormat F>() { return make_border_shares<F>(format.width); }))),
       tables_(upload_now(device_, std::vector<CavlcTables>{kCavlcTables})),
       parts_(upload_now(device_, std::vector<PartTables>{make_part_tables(format.field)})) {}
 
-PictureBuffers DeviceSliceCoder::make_buffers() const {
+void DeviceSliceCoder::set_slices(Device::Stream stream, const std::vector<Slice> &slices) {
+    host_ranges_ = make_ranges(slices, static_cast<uint32_t>(format_.width));
+    host_groups_ = make_groups(host_ranges_);
+    slices_ = slices;
+    division_++;
+    if (slices.size() > slice_room_ || host_ranges_.size() > ranges_.count() || host_groups_.size() > groups_.count()) {
+        const size_t room = std::min(2 * slices.size(), static_cast<size_t>(format_.macroblocks()));
+        const size_t pieces = static_cast<size_t>(format_.macroblocks()) / kPieceMacroblocks + room;
+        ranges_ = {device_, pieces};
+        groups_ = {device_, pieces / kGroupPieces + room};
+        slice_room_ = room;
+    }
+    device_->upload(stream, ranges_.data(), host_ranges_.data(), host_ranges_.size() * sizeof(PieceRange));
+    device_->upload(stream, groups_.data(), host_groups_.data(), host_groups_.size() * sizeof(GroupRange));
+}
+
+PictureBuffers DeviceSliceCoder::make_buffers(bool has_sizes) const {
     const uint64_t slice_bytes = most_nal_bytes(sizeof(SliceHeaderBits::words) + 1);
     const uint64_t bits = static_cast<uint64_t>(format_.macroblocks()) * (most_macroblock_bits(format_) + 7);
-    return {.bits = {device_, ranges_.count()},
-            .words = {device_, ranges_.count() * most_piece_words(format_)},
-            .coded = {device_, static_cast<size_t>(ceil_div(format_.macroblocks(), 32))},
-            .layer_bits = {device_, 1},
-            .links = {device_, 2 * kGroupLinks * groups_.count()},
-            .tickets = {device_, 1},
-            .bytes = {device_, slice_count_ * slice_bytes + most_nal_bytes(bits / 8 + 1)},
-            .result = std::make_unique<PinnedArray<NalResult>>(device_, 1)};
+    PictureBuffers buffers{.bits = {device_, ranges_.count()},
+                           .words = {device_, ranges_.count() * most_piece_words(format_)},
+                           .coded = {device_, static_cast<size_t>(ceil_div(format_.macroblocks(), 32))},
+                           .layer_bits = {device_, 1},
+                           .links = {device_, 2 * kGroupLinks * groups_.count()},
+                           .tickets = {device_, 1},
+                           .bytes = {device_, slice_room_ * slice_bytes + most_nal_bytes(bits / 8 + 1)},
+                           .result = std::make_unique<PinnedArray<NalResult>>(device_, 1)};
+    if (has_sizes) {
+        const size_t macroblocks = static_cast<size_t>(format_.macroblocks());
+        buffers.macroblock_bits = std::make_unique<PinnedArray<uint32_t>>(device_, macroblocks);
+        buffers.begins = std::make_unique<PinnedArray<uint64_t>>(device_, groups_.count());
+    }
+    return buffers;
 }
 
 PictureUpload DeviceSliceCoder::make_upload(bool sign_flips) const {
@@ -205,7 +230,7 @@ PictureUpload DeviceSliceCoder::make_upload(bool sign_flips) const {
     return {.macroblocks = {device_, macroblocks},
             .levels = {device_, 16 * blocks},
             .sign_flips = {device_, sign_flips ? blocks : 0},
-            .headers = {device_, slice_count_}};
+            .headers = {device_, slice_room_}};
 }
 
 CodedPicture DeviceSliceCoder::upload(Device::Stream stream, const PictureUpload &to, const CodedPicture &picture,
@@ -222,6 +247,10 @@ CodedPicture DeviceSliceCoder::upload(Device::Stream stream, const PictureUpload
 
 void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const CodedPicture &picture,
                             const SliceHeaderBits *headers) const {
+    if (b.bits.count() < host_ranges_.size() || b.links.count() < 2 * kGroupLinks * groups_.count())
+        b = make_buffers(b.macroblock_bits != nullptr);
+    if (b.division != division_) b.pictures = 0;  // links of other groups
+    b.division = division_;
     if (b.pictures == 0) {
         device_->fill(stream, b.layer_bits.data(), 0, b.layer_bits.bytes());
         device_->fill(stream, b.links.data(), 0, b.links.bytes());
@@ -251,8 +280,9 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
                                    .word_pitch = pitch,
                                    .number = b.pictures,
                                    .result = b.result->data(),
-                                   .coded = b.coded.data()};
-    const Grid pieces{static_cast<unsigned>(ranges_.count())};
+                                   .coded = b.coded.data(),
+                                   .macroblock_bits = b.macroblock_bits ? b.macroblock_bits->data() : nullptr};
+    const Grid pieces{static_cast<unsigned>(host_ranges_.size())};
     if (picture.predicted)
         device_->launch(stream, {static_cast<unsigned>(ceil_div(format_.macroblocks(), kSkipMapThreads))},
                         kSkipMapThreads,
@@ -265,7 +295,7 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
         else
             device_->launch(stream, pieces, PieceThreads<F>::kThreads, CavlcParams<F, false>{arguments});
     });
-    device_->launch(stream, {static_cast<unsigned>(groups)}, kGroupThreads,
+    device_->launch(stream, {static_cast<unsigned>(host_groups_.size())}, kGroupThreads,
                     NalParams{.ranges = groups_.data(),
                               .headers = headers,
                               .bits = b.bits.data(),
@@ -276,7 +306,31 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
                               .tickets = b.tickets.data(),
                               .layer_bits = b.layer_bits.data(),
                               .bytes = b.bytes.data(),
-                              .result = b.result->data()});
+                              .result = b.result->data(),
+                              .begins = b.begins ? b.begins->data() : nullptr});
+}
+
+SliceSizes DeviceSliceCoder::sizes(const PictureBuffers &b, const std::vector<SliceHeaderBits> &headers) const {
+    SliceSizes sizes{std::vector<size_t>(slices_.size()),
+                     std::vector<uint32_t>(static_cast<size_t>(format_.macroblocks()))};
+    uint64_t end = nal_bytes(b);
+    for (size_t slice = slices_.size(), group = host_groups_.size(); group--;) {
+        if (!host_groups_[group].begins_slice) continue;
+        const uint64_t begin = b.begins->data()[group];
+        sizes.nal_bytes[--slice] = static_cast<size_t>(end - begin) - kStartCodeBytes;
+        end = begin;
+    }
+    for (size_t i = 0; i < slices_.size(); i++) {
+        uint32_t phase = headers[i].count;
+        for (uint32_t m = slices_[i].first; m < slices_[i].first + slices_[i].count; m++) {
+            const MacroblockBits own{b.macroblock_bits->data()[m]};
+            // The samples of I_PCM are whole bytes.
+            const uint32_t alignment = own.pcm() ? (0 - (phase + own.bits())) % 8 : 0;
+            sizes.macroblock_bits[m] = own.bits() + alignment;
+            phase += sizes.macroblock_bits[m];
+        }
+    }
+    return sizes;
 }
 
 uint64_t nal_bytes(const PictureBuffers &buffers) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "../../common/h264/syntax/slice_cpu.h"
 #include "../device_objects.h"
 #include "nal_params.h"
 
@@ -20,6 +21,10 @@ struct PictureBuffers {
     uint32_t pictures = 0;       // coded so far; 0, as after errors: the coder clears its buffers, nothing is in flight
     DeviceArray<uint8_t> bytes;  // the NAL units of all slices, nal_bytes() of them
     std::unique_ptr<PinnedArray<NalResult>> result;  // of the kernel
+    // For sizes(); nullptr: nobody asks.
+    std::unique_ptr<PinnedArray<uint32_t>> macroblock_bits = nullptr;
+    std::unique_ptr<PinnedArray<uint64_t>> begins = nullptr;
+    uint32_t division = 0;  // DeviceSliceCoder's, with which they were last used
 };
 
 // Device memory for the input of a picture in flight.
@@ -34,7 +39,11 @@ class DeviceSliceCoder {
   public:
     // slices: all macroblocks, in order.
     DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFormat &format, const std::vector<Slice> &slices);
-    PictureBuffers make_buffers() const;
+    // The slices from the next code() on. Queues copies for it; nothing is in flight. Errors leave no slices: they have
+    // to be set anew.
+    void set_slices(Device::Stream stream, const std::vector<Slice> &slices);
+    // has_sizes: for sizes().
+    PictureBuffers make_buffers(bool has_sizes = false) const;
     PictureUpload make_upload(bool sign_flips) const;
 
     // Queues the copies of a picture in host memory, which must not change until the stream has run them. Returns the
@@ -44,14 +53,21 @@ class DeviceSliceCoder {
 
     // Queues the coding of a picture, of P slices where picture.predicted, in 4:2:0; buffers.result has its size once
     // the stream has run that. picture and headers, one a slice, are in device memory, levels at a multiple of 16
-    // bytes. Not for graphs: parameters change with pictures.
+    // bytes. Not for graphs: parameters change with pictures. Buffers that have no room for the slices are replaced.
     void code(Device::Stream stream, PictureBuffers &buffers, const CodedPicture &picture,
               const SliceHeaderBits *headers) const;
+
+    // Of the last code() with the buffers, once the stream has run. headers: on the host.
+    SliceSizes sizes(const PictureBuffers &buffers, const std::vector<SliceHeaderBits> &headers) const;
 
   private:
     const std::shared_ptr<Device> device_;
     const CodedFormat format_;
-    const size_t slice_count_;
+    std::vector<Slice> slices_;
+    std::vector<PieceRange> host_ranges_;
+    std::vector<GroupRange> host_groups_;
+    size_t slice_room_;      // of buffers
+    uint32_t division_ = 0;  // how often slices were set
     DeviceArray<PieceRange> ranges_;
     DeviceArray<GroupRange> groups_;
     DeviceArray<Unit> units_;

@@ -16,7 +16,7 @@ constexpr size_t kLevelCount = 16 * static_cast<size_t>(blocks_per_macroblock(Ch
 
 struct Case {
     int columns, rows, slice_qp;
-    std::vector<RowSlice> slices;  // of rows
+    std::vector<MacroblockSlice> slices;
     std::vector<Macroblock> macroblocks;
     std::vector<MacroblockMotion> motion;
     std::vector<int16_t> levels;
@@ -25,8 +25,13 @@ struct Case {
     // still: one in so many macroblocks has levels.
     Case(Random &random, int w, int h, int still) : columns(w), rows(h), slice_qp(random.between(0, kMaxQp)) {
         levels.resize(static_cast<size_t>(w * h) * kLevelCount);
-        for (int y = 0; y < h; y++)
-            slices.push_back(y && !random.one_in(4) ? slices.back() : RowSlice{.number = y, .first = y * w});
+        const uint32_t slice_length = random.of({1u, 9u, 100u, 1000u});
+        for (uint32_t i = 0; i < static_cast<uint32_t>(w * h); i++) {
+            if (!i || random.one_in(slice_length))
+                slices.push_back({.number = i, .first = i});
+            else
+                slices.push_back(slices.back());
+        }
         for (size_t i = 0; i < static_cast<size_t>(w * h); i++) {
             Macroblock m{};
             MacroblockMotion of{};
@@ -66,7 +71,7 @@ START_TEST(devices) {
         const size_t count = c.macroblocks.size();
         const DeviceArray<Macroblock> macroblocks = upload_now(device, c.macroblocks);
         const DeviceArray<MacroblockMotion> motion = upload_now(device, c.motion);
-        const DeviceArray<RowSlice> slices = upload_now(device, c.slices);
+        const DeviceArray<MacroblockSlice> slices = upload_now(device, c.slices);
         const DeviceArray<int16_t> levels = upload_now(device, c.levels);
         const DeviceArray<int8_t> qps = upload_now(device, c.qps), decoded_qps(device, count);
         const DeviceArray<DeblockMacroblock> inputs(device, count);
@@ -95,9 +100,9 @@ START_TEST(devices) {
         for (size_t i = 0; i < count; i++) {
             Macroblock m = c.macroblocks[i];
             const int x = static_cast<int>(i) % c.columns, y = static_cast<int>(i) / c.columns;
-            const RowSlice slice = c.slices[static_cast<size_t>(y)];
-            finish_macroblock({.motion = c.motion.data(), .columns = c.columns, .first = slice.first}, x, y, m,
-                              slice.number);
+            const MacroblockSlice slice = c.slices[i];
+            finish_macroblock({.motion = c.motion.data(), .columns = c.columns, .first = static_cast<int>(slice.first)},
+                              x, y, m, static_cast<int>(slice.number));
             if (m.first_in_slice) qp = c.slice_qp;
             EXPECT(!std::memcmp(&own[i], &m, sizeof m), "%dx%d, macroblock %zu: type %d, not %d", c.columns, c.rows, i,
                    static_cast<int>(own[i].type), static_cast<int>(m.type));

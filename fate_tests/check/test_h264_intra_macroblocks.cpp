@@ -129,8 +129,7 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
     auto buffers = coder.make_buffers();
     const DeviceArray<DeblockMacroblock> inputs(device, count);
     const DeviceArray<DeblockVector> vectors(device, 16 * count);
-    const DeviceArray<RowSlice> slices =
-        upload_now(device, std::vector<RowSlice>(static_cast<size_t>(rows), RowSlice{0, 0}));
+    const DeviceArray<MacroblockSlice> slices = upload_now(device, macroblock_slices(f.all_slices()));
     const MarginPlane planes[3] = {decoded.luma[kWhole].plane(), decoded.chroma[0].plane(), decoded.chroma[1].plane()};
     for (int round = 0; round < 2; round++) {
         device->fill(nullptr, buffers.modes_below.data(), 0xA5, buffers.modes_below.bytes());
@@ -152,6 +151,7 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
                     .luma = own_pyramid.levels[0].plane(),
                     .decoded = {planes[0], planes[1], planes[2]},
                     .qps = qps.data(),
+                    .slices = slices.data(),
                     .drop_step = c.drop_step,
                     .estimates = refined.estimates[0].data(),
                     .refresh = c.refresh},

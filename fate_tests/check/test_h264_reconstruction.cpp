@@ -48,6 +48,7 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
     const DeviceSource uploaded(device, source);
     IntraBuffers buffers = coder.make_buffers();
     DeblockBuffers deblock_buffers = deblocker.make_buffers();
+    const DeviceArray<MacroblockSlice> slices = upload_now(device, macroblock_slices(f.all_slices()));
     const DeviceArray<int8_t> decoded_qps(device, count);
     const DeviceArray<DeblockMacroblock> inputs(device, count);
     const DeviceArray<DeblockVector> vectors(device, 16 * count);
@@ -65,8 +66,8 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
         device->fill(nullptr, buffers.levels.data(), 0xA5, buffers.levels.bytes());
         for (const DevicePlane &plane : planes)
             device->fill(nullptr, plane.memory().data(), 0xA5, plane.memory().bytes());
-        coder.code(nullptr, {.buffers = &buffers, .components = uploaded.layout, .qp = qp}, aq_strength,
-                   reconstruction);
+        coder.code(nullptr, {.buffers = &buffers, .components = uploaded.layout, .qp = qp}, aq_strength, reconstruction,
+                   slices.data());
         if (!deblock) continue;
         const bool adaptive = aq_strength && qp <= kMaxQp;
         finish_picture(*device, nullptr,

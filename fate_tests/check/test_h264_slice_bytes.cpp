@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Slices of at most so many bytes: no NAL unit has more, whatever size, QP, content and rate control are, and streams
-// decode to what was coded. Bytes do not depend on threads.
+// decode to what was coded. Bytes do not depend on threads, nor on the device, which codes all of it.
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,6 +9,7 @@
 #include <iterator>
 #include <set>
 
+#include "../../common/h264/params.h"
 #include "../../common/h264/slice_division.h"
 #include "h264_inputs.h"
 #include "h264_stream.h"
@@ -89,6 +90,7 @@ START_TEST(bounds) {
     size_t slices = 0, within_rows = 0;
     for (int round = 0; round < 5; round++) {
         Log log;
+        const auto held = open_test_devices();
         const CudaencFormat format = make_h264_format(h264_inputs[0], random.between(30, 200), random.between(20, 130));
         CudaencConfig config = config_of(random, format, &log);
         std::vector<Picture> pictures;
@@ -101,6 +103,7 @@ START_TEST(bounds) {
                 fill(random, pictures.back(), content);
         }
         const std::string what = describe_h264(config);
+        EXPECT_EQ(h264::only_on_cpu(h264::make_params(format, config.h264)), std::string());
         const Reconstructions reconstructions;
         const std::vector<uint8_t> encoded = encode(config, pictures);
         const std::set<std::string> sums = reconstructions.sums();
@@ -117,8 +120,11 @@ START_TEST(bounds) {
         }
         config.threads = 3, config.async_depth = 4;
         EXPECT(encode(config, pictures) == encoded, "%s: threads", what.c_str());
-        config.device = "emu";
-        EXPECT(encode(config, pictures) == encoded, "%s: frames of a device", what.c_str());
+        for (const std::string &device : device_specs) {
+            config.device = device.c_str();
+            config.async_depth = 1 + round;
+            EXPECT(encode(config, pictures) == encoded, "%s: %s", what.c_str(), device.c_str());
+        }
     }
     EXPECT(slices > 30 && within_rows > 0, "%zu slices, %zu begin within rows", slices, within_rows);
 }

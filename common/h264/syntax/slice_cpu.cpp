@@ -32,12 +32,13 @@ SliceCoder::SliceCoder(const CodedFormat &format, std::vector<Slice> slices)
     : format_(format),
       slices_(std::move(slices)),
       totals_(static_cast<size_t>(format.macroblocks() * blocks_per_macroblock(format.chroma))),
-      macroblock_bits_(static_cast<size_t>(format.macroblocks())),
+      sizes_{std::vector<size_t>(slices_.size()), std::vector<uint32_t>(static_cast<size_t>(format.macroblocks()))},
       coded_(slices_.size()) {}
 
 void SliceCoder::set_slices(const std::vector<Slice> &slices) {
     slices_ = slices;
     coded_.resize(slices.size());
+    sizes_.nal_bytes.resize(slices.size());
 }
 
 // No cache has the levels any more. Of those that are not coded none are read.
@@ -69,7 +70,7 @@ void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &
         else if (picture.predicted)
             put_skip_run(std::exchange(skipped, 0u), out);
         code_macroblock_of_slice(format_, picture, slice.first + i, slice.first, totals_.data(), out);
-        macroblock_bits_[slice.first + i] = static_cast<uint32_t>(out.bits() - before);
+        sizes_.macroblock_bits[slice.first + i] = static_cast<uint32_t>(out.bits() - before);
     }
     if (skipped) put_skip_run(skipped, out);
     out.put(1, 1);  // rbsp_stop_one_bit
@@ -85,7 +86,11 @@ std::span<const uint8_t> SliceCoder::code(ThreadPool &pool, const CodedPicture &
                                           const SliceHeaderBits *headers) {
     pool.for_each(slices_.size(), [&](size_t i) { code_slice(picture, headers[i], slices_[i], coded_[i]); });
     bytes_.clear();
-    for (const Coded &coded : coded_) bytes_.insert(bytes_.end(), coded.nal.begin(), coded.nal.end());
+    for (size_t i = 0; i < coded_.size(); i++) {
+        const std::vector<uint8_t> &nal = coded_[i].nal;
+        sizes_.nal_bytes[i] = nal.size() - kStartCodeBytes;
+        bytes_.insert(bytes_.end(), nal.begin(), nal.end());
+    }
     return bytes_;
 }
 

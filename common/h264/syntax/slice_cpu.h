@@ -16,6 +16,12 @@ namespace cudaenc::h264 {
 uint32_t count_macroblock(const CodedFormat &format, const CodedPicture &picture, uint32_t address, uint32_t first,
                           uint8_t *totals);
 
+// What slices took.
+struct SliceSizes {
+    std::vector<size_t> nal_bytes;          // of each slice's NAL unit without its start code
+    std::vector<uint32_t> macroblock_bits;  // of each macroblock, with mb_skip_run before it
+};
+
 class SliceCoder {
   public:
     SliceCoder(const CodedFormat &format, std::vector<Slice> slices);
@@ -24,10 +30,8 @@ class SliceCoder {
 
     // The slices from the next code() on.
     void set_slices(const std::vector<Slice> &slices);
-    // Of the last code(): bytes of a slice's NAL unit without its start code, and bits of a macroblock, with
-    // mb_skip_run.
-    size_t nal_bytes(size_t slice) const { return coded_[slice].nal.size() - kStartCodeBytes; }
-    uint32_t macroblock_bits(size_t at) const { return macroblock_bits_[at]; }
+    // Of the last code().
+    const SliceSizes &sizes() const { return sizes_; }
 
   private:
     struct Coded {
@@ -39,8 +43,8 @@ class SliceCoder {
 
     const CodedFormat format_;
     std::vector<Slice> slices_;
-    std::vector<uint8_t> totals_;            // total_coeff of all blocks
-    std::vector<uint32_t> macroblock_bits_;  // see macroblock_bits()
+    std::vector<uint8_t> totals_;  // total_coeff of all blocks
+    SliceSizes sizes_;
     std::vector<Coded> coded_;
     std::vector<uint8_t> bytes_;
 };

@@ -19,9 +19,9 @@ DeviceIntraMacroblocks::Buffers DeviceIntraMacroblocks::make_buffers() const {
 }
 
 void DeviceIntraMacroblocks::rank(Device::Stream stream, const std::array<SampleLayout, 3> &components,
-                                  const Buffers &buffers) const {
+                                  const Buffers &buffers, const MacroblockSlice *slices) const {
     const auto &[luma, cb, cr] = components;
-    intra_.rank(stream, {eight_bits_of(luma), cb, cr}, 1, buffers.ranked.data());
+    intra_.rank(stream, {eight_bits_of(luma), cb, cr}, 1, buffers.ranked.data(), slices);
 }
 
 void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture, const DeviceInterCoder::Results &inter,
@@ -30,9 +30,15 @@ void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture,
         device_->fill(stream, buffers.coded.data(), 0, buffers.coded.bytes());
         device_->fill(stream, buffers.tickets.data(), 0, buffers.tickets.bytes());
     }
-    IntraMacroblocksArguments params{
-        intra_.arguments(),         buffers.candidates.data(), inter.outcomes, inter.motion, {},
-        buffers.modes_below.data(), buffers.coded.data(),      picture.refresh};
+    IntraMacroblocksArguments params{intra_.arguments(),
+                                     picture.slices,
+                                     buffers.candidates.data(),
+                                     inter.outcomes,
+                                     inter.motion,
+                                     {},
+                                     buffers.modes_below.data(),
+                                     buffers.coded.data(),
+                                     picture.refresh};
     params.qp_choices += qp_bd_offset(format_.bit_depth) + picture.drop_step;
     params.tickets = buffers.tickets.data();
     params.picture_count = 1;
@@ -53,7 +59,7 @@ void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture,
                         kIntraCandidateThreads,
                         IntraCandidatesParams<BitDepth>{.columns = columns,
                                                         .transform_8x8 = format_.transform_8x8,
-                                                        .rows = params.rows,
+                                                        .slices = picture.slices,
                                                         .source = picture.luma,
                                                         .qps = picture.qps,
                                                         .qp_choices = params.qp_choices,

@@ -32,12 +32,15 @@ class DeviceIntraMacroblocks {
         MarginPlane luma;                        // the source's of 8 bits, of whole macroblocks
         MarginPlane decoded[3];                  // as DeviceInterCoder leaves it; gets intra macroblocks
         const int8_t *qps;                       // QPY
-        int drop_step;                           // is added
-        const MotionEstimate *estimates;         // of the refinement
-        RefreshColumns refresh = {};             // which are intra, whatever they cost
+        const MacroblockSlice *slices;
+        int drop_step;                    // is added
+        const MotionEstimate *estimates;  // of the refinement
+        RefreshColumns refresh = {};      // which are intra, whatever they cost
     };
-    // Queues what source samples alone take: before code(), on any stream that it waits for.
-    void rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, const Buffers &buffers) const;
+    // Queues what source samples and slices alone take: before code(), on any stream that it waits for. slices:
+    // nullptr: the format's.
+    void rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, const Buffers &buffers,
+              const MacroblockSlice *slices = nullptr) const;
     // Queues the rest. inter: what DeviceInterCoder leaves; macroblocks that are cheaper as intra become so, with
     // motion that is not inter.
     void code(Device::Stream stream, const Picture &picture, const DeviceInterCoder::Results &inter,

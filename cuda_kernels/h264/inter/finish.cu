@@ -12,9 +12,9 @@ KERNEL(kFinishThreads, h264_finish_motion, FinishMotionParams)
     const int m = block_x() * kFinishThreads + thread_x();
     if (m >= p.columns * p.rows) return;
     const int x = m % p.columns, y = m / p.columns;
-    const RowSlice slice = p.slices[y];
-    finish_macroblock({.motion = p.motion, .columns = p.columns, .first = slice.first}, x, y, p.macroblocks[m],
-                      slice.number);
+    const MacroblockSlice slice = p.slices[m];
+    finish_macroblock({.motion = p.motion, .columns = p.columns, .first = static_cast<int>(slice.first)}, x, y,
+                      p.macroblocks[m], static_cast<int>(slice.number));
 }
 
 KERNEL(kFinishThreads, h264_decoded_qps, DecodedQpsParams)

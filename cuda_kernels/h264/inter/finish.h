@@ -10,7 +10,7 @@ namespace cudaenc::h264 {
 struct FinishedPicture {
     ChromaFormat format;
     int columns, rows, slice_qp;
-    const RowSlice *slices;          // of rows; of P pictures
+    const MacroblockSlice *slices;   // of P pictures
     const MacroblockMotion *motion;  // nullptr: all are intra, and qp_delta is there
     const int8_t *qps;               // that macroblocks were coded with; nullptr: all with slice_qp
     const int16_t *levels;

@@ -4,20 +4,16 @@
 #include "../../../common/h264/deblock.h"
 #include "../../../common/h264/inter/finish.h"
 #include "../../../common/kernel_name.h"
+#include "../intra/macroblock_slice.h"
 
 namespace cudaenc::h264 {
-
-// The slice of a row of macroblocks.
-struct RowSlice {
-    int32_t number, first;  // first: its first macroblock
-};
 
 constexpr int kFinishThreads = 128;
 // P_Skip and mvd. Grid: a thread a macroblock, in thread-blocks of kFinishThreads.
 struct FinishMotionParams {
     static constexpr KernelName kernel{"h264/inter/finish", "h264_finish_motion"};
-    int32_t columns, rows;   // macroblocks
-    const RowSlice *slices;  // of rows
+    int32_t columns, rows;  // macroblocks
+    const MacroblockSlice *slices;
     const MacroblockMotion *motion;
     Macroblock *macroblocks;
 };

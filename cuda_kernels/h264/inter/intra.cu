@@ -17,8 +17,8 @@ namespace cudaenc::h264 {
 
 constexpr uint32_t kDcModes = kDc * 0x01010101u;
 
-DEVICE Available available_at(const MacroblockRow &row, int x, int columns) {
-    return {x > 0, row.first_in_slice == 0, row.first_in_slice == 0 && x + 1 < columns};
+DEVICE Available available_at(const MacroblockSlice &slice, int m, int x, int columns) {
+    return available_in(slice, static_cast<uint32_t>(m), static_cast<uint32_t>(x), static_cast<uint32_t>(columns));
 }
 
 // ---- Candidates
@@ -59,8 +59,7 @@ DEVICE uint32_t satd_16x16(const IntraCandidatesParams<BitDepth> &p, const Avail
 template <int BitDepth>
 DEVICE void find_candidates(const IntraCandidatesParams<BitDepth> &p) {
     SHARED(CandidateState, states, kIntraCandidateThreads / 32);
-    const MacroblockRow row = p.rows[block_y()];
-    const int x = block_x() * (kIntraCandidateThreads / 32) + warp_id(), y = static_cast<int>(row.y);
+    const int x = block_x() * (kIntraCandidateThreads / 32) + warp_id(), y = block_y();
     if (x >= p.columns) return;
     const int m = y * p.columns + x;
     uint8_t candidate = kOnlyInter;
@@ -73,9 +72,9 @@ DEVICE void find_candidates(const IntraCandidatesParams<BitDepth> &p) {
             const RankedModes &ranked = p.ranked[m];
             const bool smaller = ranked.satd_4x4 + worth(lambda, kBits4x4) < inter ||
                                  (p.transform_8x8 && ranked.satd_8x8 + worth(lambda, kBits8x8) < inter);
-            if (smaller ||
-                satd_16x16(p, available_at(row, x, p.columns), x, y, states[warp_id()]) + worth(lambda, kBits16x16) <
-                    inter)
+            if (smaller || satd_16x16(p, available_at(p.slices[m], m, x, p.columns), x, y, states[warp_id()]) +
+                                   worth(lambda, kBits16x16) <
+                               inter)
                 candidate = kMayBeIntra;
         }
     }
@@ -200,8 +199,8 @@ DEVICE uint64_t intra_cost(const IntraMacroblocksArguments &p, const Place &plac
 
 // The macroblock becomes intra. With all threads.
 template <ChromaFormat F, int Bytes>
-DEVICE void keep_intra(const IntraMacroblocksArguments &p, const MacroblockRow &row, const Place &place,
-                       const Decision &decision, WavefrontState<F> &s) {
+DEVICE void keep_intra(const IntraMacroblocksArguments &p, const MacroblockRow &row, const MacroblockSlice &slice,
+                       const Place &place, const Decision &decision, WavefrontState<F> &s) {
     constexpr int kLevels = 16 * blocks_per_macroblock(F);
     int16_t *const levels = s.picture.levels + uint64_t{place.address} * kLevels;
     const int warp = warp_id(), lane = lane_id();
@@ -228,7 +227,7 @@ DEVICE void keep_intra(const IntraMacroblocksArguments &p, const MacroblockRow &
         }
     }
     if (warp == kPart16x16 && lane == 0) {
-        write_macroblock<false>(place, s, decision, row);
+        write_macroblock(place, s, decision, slice.number, slice.first == place.address);
         p.motion[place.address] = {};
     }
     if (warp == kPartChroma)
@@ -251,7 +250,8 @@ DEVICE void code_candidate(const IntraMacroblocksArguments &p, const MacroblockR
     place.most = (1 << place.bit_depth) - 1;
     place.x = static_cast<uint32_t>(x);
     place.address = static_cast<uint32_t>(y * columns + x);
-    place.available = available_at(row, x, columns);
+    const MacroblockSlice slice = p.slices[place.address];
+    place.available = available_at(slice, static_cast<int>(place.address), x, columns);
     place.qp = p.qp_choices + s.picture.qps[place.address];
     if (warp == kPart16x16) load_source(p, s.picture, row.y, place.x, s.sources[x & 1]);
     if (warp == kPart8x8) {
@@ -284,7 +284,7 @@ DEVICE void code_candidate(const IntraMacroblocksArguments &p, const MacroblockR
     }
     const uint64_t cost = intra_cost(p, place, decision, s);
     if (p.candidates[place.address] == kMustBeIntra || cost < p.outcomes[place.address].cost)
-        keep_intra<F, Bytes>(p, row, place, decision, s);
+        keep_intra<F, Bytes>(p, row, slice, place, decision, s);
     else if (warp == kPart8x8)
         keep_inter(p, place, s);
     block_sync();

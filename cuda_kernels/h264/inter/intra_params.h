@@ -21,7 +21,7 @@ struct IntraCandidatesParams {
                                        BitDepth == 8 ? "h264_intra_candidates" : "h264_intra_candidates_10"};
     int32_t columns;
     bool transform_8x8;
-    const MacroblockRow *rows;
+    const MacroblockSlice *slices;
     MarginPlane source;          // luma of 8 bits
     const int8_t *qps;           // QPY of macroblocks
     const QpChoice *qp_choices;  // by QPY; what comes before QP 0, and drop steps, are in the pointer
@@ -39,6 +39,7 @@ constexpr int kIntraBlocks = 4;  // that run at once on a multiprocessor
 // levels, and the arrays here, have all macroblocks as inter before. Grid: thread-blocks of kWavefrontThreads, any
 // number.
 struct IntraMacroblocksArguments : WavefrontArguments {
+    const MacroblockSlice *slices;
     const uint8_t *candidates;
     const InterOutcome *outcomes;
     MacroblockMotion *motion;

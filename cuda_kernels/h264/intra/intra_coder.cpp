@@ -138,11 +138,12 @@ WavefrontArguments DeviceIntraCoder::arguments() const {
 }
 
 WavefrontArguments DeviceIntraCoder::arguments_of(Device::Stream stream, std::span<const Picture> pictures,
-                                                  int aq_strength) const {
+                                                  int aq_strength, const MacroblockSlice *slices) const {
     WavefrontArguments arguments = this->arguments();
     arguments.tickets = pictures.front().buffers->tickets.data();
     arguments.picture_count = static_cast<uint32_t>(pictures.size());
-    for (size_t i = 0; i < pictures.size(); i++) arguments.pictures[i] = prepare(stream, pictures[i], aq_strength);
+    for (size_t i = 0; i < pictures.size(); i++)
+        arguments.pictures[i] = prepare(stream, pictures[i], aq_strength, slices);
     return arguments;
 }
 
@@ -163,18 +164,20 @@ void DeviceIntraCoder::code(Device::Stream stream, std::span<const Picture> pict
 }
 
 void DeviceIntraCoder::code(Device::Stream stream, const Picture &picture, int aq_strength,
-                            const std::array<ReconstructedPlane, 3> &reconstruction) const {
-    const WavefrontArguments arguments = arguments_of(stream, {&picture, 1}, aq_strength);
+                            const std::array<ReconstructedPlane, 3> &reconstruction,
+                            const MacroblockSlice *slices) const {
+    const WavefrontArguments arguments = arguments_of(stream, {&picture, 1}, aq_strength, slices);
     with_decoded(format_.chroma, format_.bit_depth, [&]<ChromaFormat F, int Bytes>() {
         device_->launch(stream, grid_of(1), threads_,
                         ReconstructingWavefrontParams<F, Bytes>{
-                            arguments, {reconstruction[0], reconstruction[1], reconstruction[2]}});
+                            arguments, {reconstruction[0], reconstruction[1], reconstruction[2]}, slices});
     });
     if (is_adaptive(picture, aq_strength)) queue_qp_deltas(stream, picture);
 }
 
 // Queues what comes before the wavefront.
-WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture &picture, int aq_strength) const {
+WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture &picture, int aq_strength,
+                                           const MacroblockSlice *slices) const {
     IntraBuffers &b = *picture.buffers;
     const bool adaptive = is_adaptive(picture, aq_strength);
     if (adaptive) queue_qps(stream, picture, aq_strength);
@@ -182,7 +185,7 @@ WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture 
         device_->fill(stream, b.records.data(), 0, b.records.bytes());
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
     }
-    rank(stream, picture.components, luma_components(format_.chroma), b.ranked.data());
+    rank(stream, picture.components, luma_components(format_.chroma), b.ranked.data(), slices);
     const auto &[first, second, third] = picture.components;
     return {.components = {first, second, third},
             .qps = adaptive ? b.qps.data() : nullptr,
@@ -195,13 +198,14 @@ WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture 
 }
 
 void DeviceIntraCoder::rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, int count,
-                            RankedModes *to) const {
+                            RankedModes *to, const MacroblockSlice *slices) const {
     const RankArguments arguments{.components = {components[0], components[1], components[2]},
                                   .picture_width = format_.width,
                                   .picture_height = format_.height,
                                   .columns = static_cast<uint32_t>(format_.macroblock_columns()),
                                   .rows = rows_.data(),
-                                  .ranked = to};
+                                  .ranked = to,
+                                  .slices = slices};
     const auto grid = [&](int blocks) {
         return Grid{static_cast<unsigned>(format_.macroblock_rows()),
                     static_cast<unsigned>(ceil_div(blocks * format_.macroblock_columns(), kRankThreads))};

@@ -46,19 +46,23 @@ class DeviceIntraCoder {
     // once the stream has run. Not for graphs: parameters change with pictures.
     void code(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const;
     // The same of one picture, whose reconstruction is asked for: planes of whole macroblocks, of
-    // decoded_sample_bytes().
+    // decoded_sample_bytes(). slices: of macroblocks, in device memory. Each begins in or behind one of the format.
     void code(Device::Stream stream, const Picture &picture, int aq_strength,
-              const std::array<ReconstructedPlane, 3> &reconstruction) const;
+              const std::array<ReconstructedPlane, 3> &reconstruction, const MacroblockSlice *slices) const;
 
-    // Parts of code(). Queues the ranking of modes on source samples, of the first `count` components.
-    void rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, int count, RankedModes *to) const;
+    // Parts of code(). Queues the ranking of modes on source samples, of the first `count` components. slices: of
+    // macroblocks; nullptr: the format's.
+    void rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, int count, RankedModes *to,
+              const MacroblockSlice *slices = nullptr) const;
     // Parameters without pictures.
     WavefrontArguments arguments() const;
 
   private:
-    WavefrontArguments arguments_of(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const;
+    WavefrontArguments arguments_of(Device::Stream stream, std::span<const Picture> pictures, int aq_strength,
+                                    const MacroblockSlice *slices = nullptr) const;
     Grid grid_of(size_t pictures) const;
-    WavefrontPicture prepare(Device::Stream stream, const Picture &picture, int aq_strength) const;
+    WavefrontPicture prepare(Device::Stream stream, const Picture &picture, int aq_strength,
+                             const MacroblockSlice *slices) const;
     void queue_qps(Device::Stream stream, const Picture &picture, int aq_strength) const;
     void queue_qp_deltas(Device::Stream stream, const Picture &picture) const;
     const std::shared_ptr<Device> device_;

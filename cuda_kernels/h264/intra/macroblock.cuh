@@ -20,9 +20,10 @@ DEVICE void store_luma_levels(const int16_t *from, bool dc, int16_t *to) {
     if (!dc && lane_id() < 16) to[256 + lane_id()] = 0;
 }
 
-template <bool AvcIntra, ChromaFormat F>
-DEVICE void write_macroblock(const Place &place, const WavefrontState<F> &s, const Decision &decision,
-                             const MacroblockRow &row) {
+// first: whether the slice begins with it.
+template <ChromaFormat F>
+DEVICE void write_macroblock(const Place &place, const WavefrontState<F> &s, const Decision &decision, uint32_t slice,
+                             bool first) {
     const Candidate<F> &c = s.candidates[decision.type];
     Macroblock m{};
     m.type = decision.pcm ? MacroblockType::pcm : static_cast<MacroblockType>(decision.type);
@@ -40,12 +41,8 @@ DEVICE void write_macroblock(const Place &place, const WavefrontState<F> &s, con
             for (int i = 0; i < 16; i++) m.pred_mode[i] = i < count ? c.syntax[i] : uint8_t{0};
         }
     }
-    m.first_in_slice = row.first_in_slice && place.x == 0;
-    m.slice = static_cast<uint16_t>(row.slice);
-    if constexpr (AvcIntra) {
-        m.first_in_slice |= place.x == row.next;
-        m.slice += place.x >= row.next;
-    }
+    m.first_in_slice = first;
+    m.slice = static_cast<uint16_t>(slice);
     s.picture.macroblocks[place.address] = m;
 }
 

@@ -83,7 +83,9 @@ DEVICE void rank_blocks(const RankArguments &p) {
     const int b = static_cast<int>(item % kBlocks);
     const int x = 16 * static_cast<int>(column) + (N == 4 ? 4 * luma_block_x(b) : 8 * (b & 1));
     const int y = 16 * static_cast<int>(row.y) + (N == 4 ? 4 * luma_block_y(b) : 8 * (b >> 1));
-    const Available of_macroblock = available_in(row, column, p.columns);
+    const uint32_t address = row.y * p.columns + column;
+    const Available of_macroblock =
+        p.slices ? available_in(p.slices[address], address, column, p.columns) : available_in(row, column, p.columns);
     const Available a = N == 4 ? available_4x4(of_macroblock, b) : available_8x8(of_macroblock, b);
     LikelyModes modes;
     uint32_t satds[kModes]{}, texture = 0;
@@ -114,7 +116,7 @@ DEVICE void rank_blocks(const RankArguments &p) {
             if (component == Components - 1 && mode_available(mode, a)) modes.add(mode, satds[mode]);
         }
     }
-    RankedModes &ranked = p.ranked[row.y * p.columns + column];
+    RankedModes &ranked = p.ranked[address];
     (N == 4 ? ranked.of_4x4 : ranked.of_8x8)[b] = modes.packed();
     const uint32_t satd = sum_of_lanes<kBlocks - 1>(modes.least_satd());
     if (b == 0) (N == 4 ? ranked.satd_4x4 : ranked.satd_8x8) = satd;

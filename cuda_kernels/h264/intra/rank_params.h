@@ -14,6 +14,7 @@ struct RankArguments {
     uint32_t columns;  // of macroblocks
     const MacroblockRow *rows;
     RankedModes *ranked;
+    const MacroblockSlice *slices;  // nullptr: those of the rows
 };
 // Grid: rows of macroblocks; their NxN blocks, kRankThreads each. Components: luma_components().
 template <int N, int Components>

@@ -53,7 +53,16 @@ DEVICE void leave_macroblock(const Params &p, const MacroblockRow &row, const Pl
         if constexpr (chroma_blocks(F) > 0)
             if (warp.own == warp.chroma_levels()) copy_levels(s.chroma.levels, levels + 272, 16 * (kBlocks - 17));
     }
-    if (warp.own == warp.syntax() && lane_id() == 0) write_macroblock<AvcIntra>(place, s, decision, row);
+    if (warp.own == warp.syntax() && lane_id() == 0) {
+        if constexpr (Params::kReconstructs) {
+            const MacroblockSlice slice = p.slices[place.address];
+            write_macroblock(place, s, decision, slice.number, slice.first == place.address);
+        } else {
+            const bool next = AvcIntra && place.x >= row.next;
+            write_macroblock(place, s, decision, row.slice + next,
+                             next ? place.x == row.next : row.first_in_slice && place.x == 0);
+        }
+    }
     if (warp.own == warp.last) leave_record(place, s, decision);
     if (warp.own == kPart8x8) leave_column(s, decision);
     if constexpr (Params::kReconstructs)
@@ -79,7 +88,9 @@ DEVICE void code_row(const Params &p, const MacroblockRow &row, const Warps<AvcI
     for (uint32_t x = 0; x < columns; x++) {
         place.x = x;
         place.address = row.y * columns + x;
-        if constexpr (AvcIntra)
+        if constexpr (Params::kReconstructs)
+            place.available = available_in(p.slices[place.address], place.address, x, columns);
+        else if constexpr (AvcIntra)
             place.available = available_in(row, x, columns);
         else
             place.available = {x > 0, above, above && x + 1 < columns};

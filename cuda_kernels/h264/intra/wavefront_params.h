@@ -8,6 +8,7 @@
 #include "../../../common/kernel_name.h"
 #include "../../../common/load.h"
 #include "decoded_samples.h"
+#include "macroblock_slice.h"
 
 namespace cudaenc::h264 {
 
@@ -95,7 +96,8 @@ struct ReconstructedPlane {
         return reinterpret_cast<T *>(data + y * stride) + x;
     }
 };
-// The same where the reconstruction is asked for. A launch has one picture. Bytes: see decoded_sample_bytes().
+// The same where the reconstruction is asked for. A launch has one picture, whose slices are those of `slices`. A row
+// waits for the one above unless MacroblockRow says that it begins a slice. Bytes: see decoded_sample_bytes().
 template <ChromaFormat F, int Bytes>
 struct ReconstructingWavefrontParams : WavefrontArguments {
     static constexpr KernelName kernel{"h264/intra/wavefront",
@@ -107,6 +109,7 @@ struct ReconstructingWavefrontParams : WavefrontArguments {
     static constexpr bool kReconstructs = true;
     static constexpr int kBytes = Bytes;
     ReconstructedPlane reconstruction[3];
+    const MacroblockSlice *slices;
 };
 
 }  // namespace cudaenc::h264
