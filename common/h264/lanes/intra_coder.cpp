@@ -344,8 +344,8 @@ void IntraCoder::measure_row(int y, const ConstBlock *samples) {
 }
 
 void IntraCoder::rank_row(int y, const ConstBlock *samples) {
-    const bool in_lanes = MacroblockLanes::takes(format_);
-    std::vector<int> textured;  // columns
+    const bool in_lanes = !divides_rows_ && MacroblockLanes::takes(format_);  // lanes know of no other corner
+    std::vector<int> textured;                                                // columns
     for (int x = 0; x < format_.macroblock_columns(); x++) {
         const size_t at = index_of(x, y);
         likely_[at] = kOnly16x16;
