@@ -343,11 +343,12 @@ END_TEST
 START_TEST(frames_in_device_memory) {
     Random random(3);
     Log log;
-    const H264Format &input = h264_inputs[0];
-    const CudaencFormat format = make_h264_format(input, 75, 50);
-    std::vector<Planes> pictures;
-    for (int i = 0; i < 5; i++) pictures.emplace_back(random, input, 75, 50, Motion::many, i);
-    for (const bool rate : {false, true}) {
+    for (const int number : {0, 0, 2, 3, 5}) {
+        const H264Format &input = h264_inputs[number];
+        const CudaencFormat format = make_h264_format(input, 75, 50);
+        std::vector<Planes> pictures;
+        for (int i = 0; i < 5; i++) pictures.emplace_back(random, input, 75, 50, Motion::many, i);
+        const bool rate = random.one_in(2);
         CudaencConfig config = make_h264_config(format, "cpu", &log);
         config.h264.effort = 0;
         config.h264.gop_size = 4;
@@ -358,7 +359,7 @@ START_TEST(frames_in_device_memory) {
         std::vector<CudaencFrame> frames;
         for (const Planes &picture : pictures) {
             frames.push_back(frame_of(picture));
-            for (int c = 0; c < 3; c++) {
+            for (int c = 0; c < picture.components(); c++) {
                 planes.push_back(upload_now(device, picture.samples[c]));
                 frames.back().data[c] = planes.back().data();
             }

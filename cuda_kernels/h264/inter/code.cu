@@ -142,16 +142,18 @@ DEVICE LaneSamples<F, Bytes> predict(const CodeInterArguments &p, const LanePlac
     if constexpr (Bytes == 1) {
         QuarterRows(p.reference, 16 * x + place.x, 16 * y + place.y, luma).load(0, s.luma[0]);
     } else {
-        CUDAENC_UNROLL
+        CUDAENC_NO_UNROLL
         for (int k = 0; k < luma_components(F); k++) {
             int32_t eight[8]{};
             interpolate_eight(p.samples[k], 16 * x + place.x, 16 * y + place.y, luma, (1 << p.bit_depth) - 1, eight);
             CUDAENC_UNROLL
             for (int i = 0; i < 2; i++) {
-                s.luma[k][i] = 0;
+                FourSamples<Bytes> four = 0;
                 CUDAENC_UNROLL
-                for (int j = 0; j < 4; j++)
-                    s.luma[k][i] |= with_sample<Bytes>(static_cast<uint32_t>(eight[4 * i + j]), j);
+                for (int j = 0; j < 4; j++) four |= with_sample<Bytes>(static_cast<uint32_t>(eight[4 * i + j]), j);
+                CUDAENC_UNROLL
+                for (int j = 0; j < luma_components(F); j++)  // so that they stay in registers
+                    if (j == k) s.luma[j][i] = four;
             }
         }
     }
