@@ -73,8 +73,8 @@ do-kernels: do-kernel-size $(test_images) $(if $(CLANG),$(other_ptx))
 	@$(if $(CLANG),:,echo "no clang >= 16 here: the kernels were not compiled with it"; exit 1)
 	@$(if $(NVCC),for ptx in $(other_ptx); do $(dir $(NVCC))ptxas -arch=sm_75 $$ptx -o /dev/null; done)
 
-# What the library's kernels take in a program, at most 14.4 MB for seven architectures and PTX,
+# What the library's kernels take in a program, at most 15.6 MB for seven architectures and PTX,
 # or 17.5 MB as PTX by clang, which is text.
 do-kernel-size: $(images)
-	@size=$$(cat $(images) | wc -c); echo "embedded kernels: $(words $(images)) images, $$size bytes"; [ $$size -le $(if $(filter fatbin,$(image_ending)),$$((1800000 * (1 + $(words $(archs))))),17500000) ]
+	@size=$$(cat $(images) | wc -c); echo "embedded kernels: $(words $(images)) images, $$size bytes"; [ $$size -le $(if $(filter fatbin,$(image_ending)),$$((1950000 * (1 + $(words $(archs))))),17500000) ]
 

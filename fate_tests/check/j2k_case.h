@@ -20,6 +20,10 @@ struct Case {
         update();
     }
     Case(const CudaencFormat &format, const CudaencJ2kOptions &options) : format(format), options(options) { update(); }
+    void begin_at_origin() {
+        options = at_origin(options);
+        update();
+    }
     // After a change of format or options.
     void update() {
         params = j2k::make_params(format, options);

@@ -267,6 +267,12 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
     return o;
 }
 
+// The same with picture and tiles that begin where the reference grid does.
+inline CudaencJ2kOptions at_origin(CudaencJ2kOptions o) {
+    o.x_offset = o.y_offset = o.tile_x_offset = o.tile_y_offset = 0;
+    return o;
+}
+
 // The same with the HT block coder.
 inline CudaencJ2kOptions random_ht_options(Random &random, const CudaencFormat &format, std::string &text) {
     CudaencJ2kOptions o = random_options(random, format, text);

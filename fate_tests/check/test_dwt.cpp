@@ -849,6 +849,7 @@ START_TEST(load_and_dwt_on_the_device) {
     Random random(static_cast<uint64_t>(_i) + 1);
     for (int repeat = 0; repeat < 100; repeat++) {
         Case k(random, repeat % 6 == 0 ? 300 : repeat % 6 == 1 ? 5 : 70);
+        k.begin_at_origin();
         check_transform(device, random, k);
     }
 }
@@ -859,6 +860,7 @@ START_TEST(load_alone_on_the_device) {
     Random random(static_cast<uint64_t>(_i) + 100);
     for (int repeat = 0; repeat < 40; repeat++) {
         Case k(random, repeat % 4 ? 40 : 600);
+        k.begin_at_origin();
         k.options.levels = 0;
         k.options.poc = k.options.roi = nullptr;
         k.options.precincts = "";
@@ -908,6 +910,7 @@ START_TEST(load_and_dwt_of_every_size) {
     for (const PixelFormat &f : kPixelFormats)
         for (int size = 1; size <= 70; size += _i ? random.between(1, 12) : 1) {
             Case k(random, 4);
+            k.begin_at_origin();
             const bool wide = random.one_in(2);
             k.format = make_format(wide ? size : random.between(1, 70), wide ? random.between(1, 70) : size,
                                    f.components, 8, true, f.model);
@@ -937,6 +940,7 @@ START_TEST(dwt_at_the_edges_of_thread_blocks) {
         for (const int width : {1, 2, strip - 1, strip, strip + 1, 2 * strip + 1, block - 1, block, block + 1})
             for (const int height : {1, 31, 32, 33, 65}) {
                 Case k(random, 4);
+                k.begin_at_origin();
                 k.format = make_format(2 * width + 1, height, 1, 8, false, CUDAENC_COLOR_GRAY);
                 cudaenc_j2k_defaults(&k.options);
                 k.options.tile_width = width;

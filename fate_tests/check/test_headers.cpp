@@ -48,7 +48,8 @@ START_TEST(random_pictures_say_what_they_are) {
         Log log;
         std::string text;
         CudaencConfig config = make_config(format, "cpu", &log);
-        config.j2k = repeat % 3 ? random_options(random, format, text) : random_ht_options(random, format, text);
+        config.j2k =
+            at_origin(repeat % 3 ? random_options(random, format, text) : random_ht_options(random, format, text));
         if (repeat % 2) config.j2k.plt = 1;
         const std::string comment(random.below(300), 'c');
         if (random.one_in(2)) config.j2k.comment = comment.c_str();

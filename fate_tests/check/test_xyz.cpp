@@ -468,7 +468,7 @@ START_TEST(pictures_are_alike_on_device_and_cpu) {
         Log log;
         std::string text;
         CudaencConfig config = make_config(format, "cpu", &log);
-        config.j2k = random_options(random, format, text);
+        config.j2k = at_origin(random_options(random, format, text));
         config.j2k.xyz = CUDAENC_XYZ_ON;
         config.j2k.mct = -1;
         config.j2k.roi = nullptr;
