@@ -212,7 +212,7 @@ result "side data" "$([ "$(side_data "$work/sei.h264")" = "$(side_data "$work/se
 result "side data, all kinds" "$([ "$(side_data "$work/sei.mkv" | grep -c '^side_data_type\|^value=11:22:33:0')" = 18 ] || echo "are not there")"
 
 # ---- Regions of interest: a region that is given more has the lower error, one that is given less the higher.
-for options in "-qp 30" "-crf 30" "-qp 30 -g 6" "-b:v 600k -effort 2"; do
+for options in "-qp 30" "-crf 30" "-qp 30 -g 6" "-b:v 3M -effort 2"; do
     source=(-f lavfi -i "testsrc2=s=192x160:r=25,noise=alls=40:allf=t" -frames:v 6 -pix_fmt yuv420p)
     errors=()
     for offset in 0 -1/4 1/4; do
