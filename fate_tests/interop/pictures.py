@@ -194,8 +194,8 @@ def subsampled(data):
 def without_colour(data):
     """The codestream in a JP2 file whose colour space makes no decoder convert, upsample or refuse anything."""
     stream = codestream(data)
-    height, width, count = struct.unpack_from('>I', stream, 12)[0], struct.unpack_from('>I', stream, 8)[0], \
-        struct.unpack_from('>H', stream, 40)[0]
+    right, bottom, left, top = struct.unpack_from('>4I', stream, 8)
+    height, width, count = bottom - top, right - left, struct.unpack_from('>H', stream, 40)[0]
 
     def box(kind, content):
         return struct.pack('>I4s', 8 + len(content), kind) + content
