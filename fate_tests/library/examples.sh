@@ -62,7 +62,7 @@ PYTHON
 }
 "$python" video_service.py 0 cpu >url 2>server.log &
 server=$!
-trap 'kill $server 2>/dev/null' EXIT
+trap 'kill $server 2>/dev/null || true' EXIT
 for _ in {1..100}; do [ -s url ] || sleep 0.1; done
 fetched() { "$python" -c 'import sys, urllib.request; open("live.mp4", "wb").write(urllib.request.urlopen(sys.argv[1]).read())' "$(cat url)"; }
 check "it is fetched" fetched
