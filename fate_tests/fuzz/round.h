@@ -8,6 +8,7 @@
 #include "../check/h264_inputs.h"
 #include "../check/h264_stream.h"
 #include "../check/mjpeg_pictures.h"
+#include "j2k/decoder_limits.h"
 
 namespace cudaenc::testing {
 
@@ -194,17 +195,10 @@ inline const J2kDecoder *open_j2k_decoder() {
     }
 }
 
-// Where OpenJPEG is known to be wrong; fate_tests/interop/decoders.py tells of it too.
+// Where the encoder warns of OpenJPEG.
 inline bool misleads_openjpeg(const j2k::Params &p) {
-    if (p.roi.shift && p.style & CUDAENC_J2K_BYPASS) return true;  // begins with raw passes too late
-    const auto by_position = [](CudaencJ2kProgression order) { return order >= CUDAENC_J2K_RPCL; };
-    bool positions = p.poc.empty() && by_position(p.progression);
-    for (const j2k::ProgressionChange &change : p.poc) positions |= by_position(change.progression);
-    int reach = 0;  // bits of a precinct's side, in samples of the picture
-    for (int r = 0; r <= p.levels; r++)
-        reach = std::max({reach, p.levels - r + p.precinct_width_log2[static_cast<size_t>(r)],
-                          p.levels - r + p.precinct_height_log2[static_cast<size_t>(r)]});
-    return positions && reach + 2 > 30;  // positions beyond 32 bits; sub-sampling takes up to 2 of them
+    const std::string line = j2k::decoder_warning(p);
+    return line.find("OpenJPEG") != line.npos;
 }
 
 // That the packet is a picture, and without loss the one that was encoded.
