@@ -30,6 +30,7 @@ import asyncio
 import collections
 import concurrent.futures
 import contextlib
+import functools
 import os
 import threading
 from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Container, Iterable, Iterator, Literal, NamedTuple,
@@ -37,7 +38,7 @@ from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, 
 
 import numpy
 
-from . import _arrays, _fields, _native, _planes
+from . import _arrays, _fields, _files, _native, _planes
 from ._native import CudaencError, InvalidError, get_include, get_library, version
 from ._planes import Header
 from ._types import ContentLight, MasteringDisplay
@@ -569,6 +570,7 @@ class Picture(NamedTuple):
 
 
 _Data = Union[bytes, bytearray, memoryview]
+_DataOrFile = Union[_Data, str, "os.PathLike[str]"]
 
 
 def _codec_of(data: Any) -> str:
@@ -591,6 +593,18 @@ class _Decoding:
         self.corrupt = False
         self.error: Optional[Exception] = None  # of the second field, where that was refused
         self.code = int(lib.CUDAENC_OK)
+
+
+class _Part(NamedTuple):
+    """Of a batch: what becomes of the first one that fails, how many do, and which are corrupt."""
+
+    outcomes: list[_native.Outcome]
+    error: Optional[Exception]
+    failed: int
+    corrupt: list[numpy.ndarray]
+
+    def with_more(self, more: "_Part") -> "_Part":
+        return _Part(self.outcomes + more.outcomes, self.error or more.error, self.failed + more.failed, self.corrupt + more.corrupt)
 
 
 class Decoder(_Session):
@@ -775,9 +789,9 @@ class Decoder(_Session):
             return self._series(packets, self._start)
         return self._series(_paired(packets, out), lambda pair, token: self._start(pair[0], token, pair[1]))
 
-    def decode_into(self, packets: Sequence[_Data], out: Any) -> numpy.ndarray:
-        """The pictures of packets, all of one size and format, by one call of the library, without Python's lock. out: what they
-        fill: an array or tensor of (n, components, height, width) or of (n, height, width), or a sequence of the latter, a component
+    def decode_into(self, packets: Sequence[_DataOrFile], out: Any) -> numpy.ndarray:
+        """The pictures of packets, all of one size and format, by few calls of the library, without Python's lock. packets: bytes, or
+        paths of files, which a thread reads meanwhile. out: what they fill: an array or tensor of (n, components, height, width) or of (n, height, width), or a sequence of the latter, a component
         each, whose sizes may differ. Returns which of them are corrupt, n of bool. Raises what became of the first one that fails,
         with its number; then the others are there."""
         return _in_parts([self], packets, out)
@@ -792,8 +806,17 @@ class Decoder(_Session):
             raise type(error)(f"picture 0: {error}")
         return info
 
-    def _decode_part(self, info: Any, data: list[bytes], out: _planes.Out, steps: list[int], first: int) -> tuple[_native.Outcome, int, numpy.ndarray]:
-        """Of a batch's packets those from `first` on: what becomes of the first one that fails, how many do, and which are corrupt."""
+    def _decode_part(self, info: Any, data: list[Any], out: _planes.Out, steps: list[int], first: int) -> "_Part":
+        """Of a batch's packets those from `first` on."""
+        with contextlib.closing(_files.read_ahead(data)) as groups:
+            part = _Part([], None, 0, [])
+            for group in groups:
+                part = part.with_more(self._decode_group(info, group, out, steps, first))
+                first += len(group.packets)
+        return part
+
+    def _decode_group(self, info: Any, group: _files.Group, out: _planes.Out, steps: list[int], first: int) -> "_Part":
+        data = group.packets
         for number, packet in enumerate(data, first):
             if _fields.split(packet, self._codec) is not None:
                 raise InvalidError(f"picture {number}: two fields are not allowed in decode_into(): decode_batch() weaves them")
@@ -814,7 +837,9 @@ class Decoder(_Session):
             if self._in_flight:
                 raise InvalidError("decode_into() is not allowed while pictures are in flight: receive them first")
             outcome = self._log.outcome(lib.cudaenc_decoder_batch(self._handle, batch)).of_batch(first)
-        return outcome, int(numpy.count_nonzero(codes)), corrupt != 0
+        failed = numpy.flatnonzero(codes)
+        error = group.unread.get(int(failed[0]), outcome.error()) if len(failed) else outcome.error()
+        return _Part([outcome], error, len(failed), [corrupt != 0])
 
     def __enter__(self) -> "Decoder":
         return self
@@ -932,34 +957,33 @@ def decode_batch(packets: Iterable[_Data], in_flight: int = 8, codec: Optional[s
         yield from decoder.decode(_chain(first, rest), None if outs is None else _chain(first_out, outs))
 
 
-def _in_parts(decoders: Sequence[Decoder], packets: Sequence[_Data], out: Any) -> numpy.ndarray:
+def _in_parts(decoders: Sequence[Decoder], packets: Sequence[_DataOrFile], out: Any) -> numpy.ndarray:
     """Decodes a batch, of which each decoder has a part and a thread."""
-    data = [Decoder._bytes_of(one) for one in packets]
+    data: list[Any] = [one if _files.is_path(one) else Decoder._bytes_of(one) for one in packets]  # type: ignore[arg-type]
     planes, steps = _planes.describe_batch(out, len(data))
     if not data:
         return numpy.zeros(0, bool)
-    info = decoders[0]._read_info(data[0])
+    info = decoders[0]._read_info(_files.read(data[0]) if _files.is_path(data[0]) else data[0])
     header = _planes.header_of(info)
     _planes.check(planes, header, decoders[0]._device_planes)
     size = -(-len(data) // len(decoders))
     with concurrent.futures.ThreadPoolExecutor(len(decoders)) as threads:
         parts = [threads.submit(decoder._decode_part, info, data[first:first + size], planes, steps, first)
                  for decoder, first in zip(decoders, range(0, len(data), size))]
-    outcomes, failed, corrupt = zip(*(part.result() for part in parts))
-    for outcome in outcomes:
+    whole = functools.reduce(_Part.with_more, (part.result() for part in parts))
+    for outcome in whole.outcomes:
         outcome.tell()
-    for outcome in outcomes:
-        error = outcome.error()
-        if error is not None:
-            raise type(error)(f"{error}, and {sum(failed) - 1} more fail") if sum(failed) > 1 else error
+    if whole.error is not None:
+        several = whole.failed > 1 and not isinstance(whole.error, OSError)
+        raise type(whole.error)(f"{whole.error}, and {whole.failed - 1} more fail") if several else whole.error
     _planes.extend_signs(planes.parts, header)
-    return numpy.concatenate(corrupt)
+    return numpy.concatenate(whole.corrupt)
 
 
-def decode_into(packets: Sequence[_Data], out: Any, codec: Optional[str] = None, *, in_flight: int = 16, decoders: int = 0,
+def decode_into(packets: Sequence[_DataOrFile], out: Any, codec: Optional[str] = None, *, in_flight: int = 16, decoders: int = 0,
                 **options: Any) -> numpy.ndarray:
-    """Decodes packets to a batch, such as a tensor of (n, components, height, width) on a GPU: see Decoder.decode_into(), and Decoder
-    for other arguments and errors. codec None: as the first one tells. decoders: that share the packets, each with a thread and
+    """Decodes packets, or files by their paths, to a batch, such as a tensor of (n, components, height, width) on a GPU: see
+    Decoder.decode_into(), and Decoder for other arguments and errors. codec None: as the first one tells. decoders: that share the packets, each with a thread and
     in_flight of its own; 0: for CUDA memory one for each 128 packets, 1 to 4.
 
     >>> files = [encode(numpy.full((45, 67, 3), n, numpy.uint8)) for n in range(4)]
@@ -972,7 +996,8 @@ def decode_into(packets: Sequence[_Data], out: Any, codec: Optional[str] = None,
     if not len(packets):
         return numpy.zeros(0, bool)
     plane = _planes.describe_batch(out, len(packets))[0].planes[0]
-    options = {"codec": _codec_of(packets[0]) if codec is None else codec, "device_planes": plane.on_device, **options}
+    first = _files.read(packets[0]) if _files.is_path(packets[0]) else packets[0]
+    options = {"codec": _codec_of(first) if codec is None else codec, "device_planes": plane.on_device, **options}
     options["device"] = plane.device_name(options.get("device", "auto"))
     if not hasattr(decoders, "__index__") or not 0 <= decoders <= 64:
         raise InvalidError(f"decoders {decoders!r} is not allowed: it is 0 to 64")

@@ -7,12 +7,12 @@ from typing import Any, Optional
 from ._native import ffi, lib
 
 
-def split(data: bytes, codec: str) -> Optional[tuple[memoryview, memoryview]]:
+def split(data: Any, codec: str) -> Optional[tuple[memoryview, memoryview]]:
     """The two coded pictures of a packet, which are fields where they have one size. None: it has none that may be."""
-    if not data.startswith(b"\xff\x4f\xff\x51") if codec == "j2k" else not _polarity(data):
+    if bytes(data[:4]) != b"\xff\x4f\xff\x51" if codec == "j2k" else not _polarity(data):
         return None
     end = int(lib.cudaenc_decoder_picture_size(ffi.from_buffer("uint8_t[]", data), len(data)))
-    begin = data.find(b"\xff\xd8", end) if codec == "mjpeg" else end  # behind padding
+    begin = bytes(data).find(b"\xff\xd8", end) if codec == "mjpeg" else end  # behind padding
     parts = memoryview(data)[:end], memoryview(data)[begin if begin >= 0 else len(data):]
     return None if not parts[1] or (codec == "mjpeg" and not _polarity(parts[1])) else parts
 

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import typing
 import unittest
+import unittest.mock
 
 import av
 import cudaenc
@@ -455,6 +456,38 @@ class Decode(unittest.TestCase):
             decoder.submit(packets[0])
             with self.assertRaisesRegex(ValueError, "while pictures are in flight"):
                 decoder.decode_into(packets, batch)
+
+    def test_batch_of_files(self):
+        """Of more than are read at a time, some larger than what is read at once, and some that cannot be read."""
+        room = tempfile.TemporaryDirectory()
+        self.addCleanup(room.cleanup)
+        folder = pathlib.Path(room.name)
+        names = [folder / f"{n}.jp2" for n in range(45)]
+        pictures = picture(45, 20, 30)
+        for name, one in zip(names, pictures):
+            name.write_bytes(cudaenc.encode(one))
+        some = [str(name) if n % 2 else name for n, name in enumerate(names)]
+        some[7] = names[7].read_bytes()
+        with unittest.mock.patch("cudaenc._files._ROOM", 1500), unittest.mock.patch("cudaenc._files._FILES", 80):
+            for decoders in 1, 3:
+                batch = numpy.zeros((45, 20, 30), numpy.uint8)
+                self.assertEqual(cudaenc.decode_into(some, batch, decoders=decoders, in_flight=2).tolist(), [False] * 45)
+                self.assertTrue(numpy.array_equal(batch, pictures))
+        names[41].unlink()
+        for number, broken in (12, lambda name: name.unlink()), (11, lambda name: name.write_bytes(b"none")):
+            broken(names[number])
+            batch = numpy.zeros((45, 20, 30), numpy.uint8)
+            with self.assertRaises(FileNotFoundError if number == 12 else ValueError) as caught:
+                cudaenc.decode_into(names, batch, decoders=2)
+            self.assertRegex(str(caught.exception), "12.jp2" if number == 12 else "^picture 11: .*, and 2 more fail$")
+            for n in {*range(45)} - {11, 12, 41}:
+                self.assertTrue(numpy.array_equal(batch[n], pictures[n]), n)
+        for wrong, error in ([folder, names[1]], IsADirectoryError), ([names[1], folder], IsADirectoryError), ([names[12]], FileNotFoundError):
+            with self.assertRaises(error) as caught:
+                cudaenc.decode_into(wrong, batch[:len(wrong)])
+            self.assertIn(str(folder), str(caught.exception))
+        with self.assertRaisesRegex(ValueError, "data of type str"):  # one packet is bytes
+            cudaenc.decode(str(names[1]))
 
     def test_rgb(self):
         image = Image.fromarray(numpy.repeat(numpy.repeat(picture(9, 13, 3), 8, 0), 7, 1)[:67, :90])
