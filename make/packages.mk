@@ -43,7 +43,7 @@ build/wheel/libcudaenc.so.$(abi): $(objects) build/wheel/images.o build/wheel/gl
 	@echo "LINK    $@"
 	@$(CXX) $(CXXFLAGS) -shared -pthread -static-libstdc++ -s -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,--version-script=$(B)/shared/libcudaenc.map \
 	    -Wl,-z,defs -Wl,-z,relro,-z,now,--as-needed,--gc-sections,--build-id=sha1 -L$(@D)/glibc $(LDFLAGS) -lm -ldl $(@D)/glibc/ld-linux-*
-python_files := $(filter-out python/cudaenc/cudaenc.cdef python/cudaenc/_options.py,$(wildcard python/* python/*/*.py python/*/py.typed))
+python_files := $(filter-out python/cudaenc/_declarations.py python/cudaenc/_options.py,$(wildcard python/* python/*/*.py python/*/py.typed))
 build/python/built: build/wheel/libcudaenc.so.$(abi) $(python_files) common/cudaenc.h LICENSE
 	@rm -rf build/python && mkdir -p build/python
 	@python3 -m venv build/python/venv && build/python/venv/bin/pip --quiet --disable-pip-version-check install build

@@ -10,21 +10,15 @@ import pathlib
 import re
 from typing import Any, Optional
 
-import cffi
-
+from ._declarations import ffi as _ffi
 from ._options import NAMES
 
 _LOGGER = logging.getLogger("cudaenc")
 _HERE = pathlib.Path(__file__).parent
-ffi = cffi.FFI()
-ffi.cdef((_HERE / "cudaenc.cdef").read_text(encoding="utf-8"))
+ffi: Any = _ffi
 _library = _HERE / "libcudaenc.so.0"
 path = os.environ.get("CUDAENC_LIBRARY") or (str(_library) if _library.is_file() else "libcudaenc.so.0")
 lib: Any = ffi.dlopen(path)
-
-# What destructors call. cffi looks a function up under its lock, which the thread may hold where garbage is collected.
-for _name in "cudaenc_close", "cudaenc_decoder_close", "cudaenc_j2k_recoder_close", "cudaenc_buffer_free":
-    getattr(lib, _name)
 
 
 class CudaencError(RuntimeError):

@@ -18,7 +18,6 @@ gray. Elements are uint8, or floating point in 0 to 1. They become yuv420p where
 """
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fractions
 import io
@@ -482,6 +481,8 @@ class stream:
             yield from writer._take()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        import asyncio
+
         async def in_thread(call: Any, *arguments: Any) -> Any:
             return await asyncio.get_running_loop().run_in_executor(None, call, *arguments)
 
