@@ -16,9 +16,10 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
+# ARCH=aarch64: the library and its packages for another processor, by the distribution's cross compiler, in a folder of its own.
 # SANITIZE=address (and undefined behaviour), thread, fuzzer: instrumented, in a folder of its own, without FFmpeg's own
 # code. Sources, kernels' images and Python's packages are the same in all of them.
-B    := build$(SANITIZE:%=/%)
+B    := build$(ARCH:%=/%)$(SANITIZE:%=/%)
 TREE := build/src/ffmpeg-$(FFMPEG)
 behaviour          := address,undefined,float-cast-overflow
 sanitizers/address := $(behaviour)
@@ -33,6 +34,10 @@ help:
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers, one
 # after the other.
 goals := lib wheel deb windows ffmpeg install demo check check-long check-versions check-packages check-cluster check-windows check-arm check-sanitize check-tsan check-oss-fuzz fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
+ifdef ARCH
+$(if $(filter aarch64 x86_64,$(ARCH)),,$(error ARCH=$(ARCH) is not allowed: aarch64 and x86_64 are))
+$(foreach goal,$(filter $(filter-out lib wheel deb install,$(goals)),$(MAKECMDGOALS)),$(error ARCH=$(ARCH) is not allowed with $(goal): it is for lib, wheel, deb and install))
+endif
 .PHONY: series sanitized-programs demo-alone help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size do-tidy uninstall clean format FORCE
 wanted := $(filter $(goals),$(MAKECMDGOALS))
 deps:
@@ -49,12 +54,12 @@ include make/library.mk make/kernels.mk make/ffmpeg.mk make/tests.mk make/packag
 # ---- The library and its packages
 do-lib: $(B)/lib/libcudaenc.a $(B)/lib/pkgconfig/libcudaenc.pc $(B)/shared/libcudaenc.so
 	@$(if $(images),:,echo "note: $(if $(NVCC)$(CLANG),KERNEL_COMPILER=none,neither nvcc nor clang >= 16 is here): the library has no kernels and runs on the CPU only")
-do-wheel: build/python/built
+do-wheel: $(B)/python/built
 do-windows: $(B)/windows/libcudaenc-0.dll
-# Debian packages; DEB=lib: of the library alone. clang makes their kernels, since what nvcc makes depends on the folder.
+# Debian packages; DEB=lib, and with ARCH: of the library alone. clang makes their kernels, since what nvcc makes depends on the folder.
 do-deb:
-	@$(MAKE) --no-print-directory $(if $(CLANG),$(if $(filter none,$(KERNEL_COMPILER)),,KERNEL_COMPILER=clang)) do-lib $(if $(filter lib,$(DEB)),,do-ffmpeg)
-	@MAKE='$(MAKE)' FFMPEG_TREE=$(TREE) DEB='$(DEB)' tools/deb.sh $(B) $(B)/deb
+	@$(MAKE) --no-print-directory $(if $(CLANG),$(if $(filter none,$(KERNEL_COMPILER)),,KERNEL_COMPILER=clang)) do-lib $(if $(filter lib,$(DEB))$(ARCH),,do-ffmpeg)
+	@MAKE='$(MAKE)' CXX='$(CXX)' FFMPEG_TREE=$(TREE) DEB='$(DEB)' tools/deb.sh $(B) $(B)/deb
 
 # ---- FFmpeg
 do-ffmpeg: $(B)/bin/ffmpeg $(B)/bin/ffprobe
@@ -97,7 +102,9 @@ do-fate: $(fate)/built
 
 do-check-windows: do-windows $(B)/shared/libcudaenc.so
 	@fate_tests/library/windows.sh $(B)
-do-check-arm: $(B)/aarch64/libcudaenc.so $(B)/shared/libcudaenc.so
+do-check-arm: do-lib do-wheel
+	@$(MAKE) --no-print-directory ARCH=aarch64 do-wheel
+	@$(MAKE) --no-print-directory ARCH=aarch64 do-deb
 	@fate_tests/library/arm.sh $(B)
 do-check-packages: do-deb
 	@MAKE='$(MAKE)' fate_tests/library/packages.sh
@@ -152,4 +159,4 @@ house:
 
 FORCE:
 
--include $(shell find $(B)/obj $(B)/emu $(B)/windows $(B)/aarch64 build/kernels -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/emu $(B)/windows build/kernels -name '*.d' 2>/dev/null)

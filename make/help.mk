@@ -16,7 +16,7 @@ Parts of them:
   make check-packages      builds the library offline and twice, uses the packages in a clean chroot, and PyAV (as root, debootstrap)
   make windows             build/windows/libcudaenc-0.dll, for the CPU, by mingw-w64
   make check-windows       the library for Windows under Wine
-  make check-arm           the library for aarch64 under qemu: the same bytes
+  make check-arm           library, Debian packages and wheel for aarch64 under qemu: the same bytes
   make check-cluster       a clip over Slurm's jobs and over hosts by ssh, some of which die, on this machine (as root)
   make ffmpeg              build/bin/ffmpeg and ffprobe
   make check-versions      FFmpeg 5.1, 7.1, 8.1, 9.0: takes the codecs in, builds, makes the same streams
@@ -39,7 +39,8 @@ Others:
   make format              clang-format on all sources
   make include-graph       draws docs/include-graph.svg
   make house               names long functions and sentences, dead links, and what knows a block coder
-Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)
+Variables: ARCH=aarch64 (lib, wheel, deb, install: for that processor, in build/aarch64)
+           FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)
            NVCODEC_SRC=tree or tarball of nv-codec-headers
            KERNEL_COMPILER=nvcc|clang|none (for the CPU only)  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)
   bench:   PICTURES='files' (the first is the one of all tables)  CLIPS='files' for the chain  PARTS='rates sweep ...'

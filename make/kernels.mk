@@ -64,6 +64,9 @@ build/kernels/no_images.S:
 	@$(call embed)
 build/kernels/test_images.S: $(test_images) build/kernels/list
 	@$(call embed,$(test_images))
+$(B)/obj/images.o $(B)/obj/no_images.o: $(B)/obj/%.o: build/kernels/%.S
+	@mkdir -p $(@D)
+	@$(CXX) -c $< -o $@
 %.o: %.S
 	@$(CXX) -c $< -o $@
 

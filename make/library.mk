@@ -6,6 +6,12 @@
 # ---- Compilers
 CXX ?= g++
 CXXFLAGS ?=
+ifdef ARCH
+ifeq ($(origin CXX),default) # make's own
+CXX := $(ARCH)-linux-gnu-g++
+AR  := $(ARCH)-linux-gnu-ar
+endif
+endif
 optimise := -O3
 NVCC := $(firstword $(wildcard $(CUDA_HOME:%=%/bin/nvcc)) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 CLANG := $(firstword $(foreach v,19 18 21 20 17 16,$(shell command -v clang++-$(v))) \
@@ -52,7 +58,7 @@ define archive
 	@echo "AR      $@"
 	@rm -f $@ && $(AR) rcsD $@ $^
 endef
-library_parts := $(objects) build/kernels/$(if $(filter fuzzer,$(SANITIZE)),no_)images.o
+library_parts := $(objects) $(B)/obj/$(if $(filter fuzzer,$(SANITIZE)),no_)images.o
 $(B)/lib/libcudaenc.a: $(library_parts)
 	$(archive)
 

@@ -15,42 +15,27 @@ $(B)/windows/libcudaenc-0.dll: $(windows_objects) $(B)/shared/libcudaenc.map
 	@$(mingw)g++-posix -std=c++20 -Icuda_kernels -shared -static -o $@ $(windows_objects) $(@D)/images.cpp $(@D)/exports.def \
 	    -Wl,--out-implib,$(@D)/libcudaenc.dll.a -lpthread
 
-# For aarch64, by the distribution's cross compiler: the CPU's part, which qemu runs.
-cross := aarch64-linux-gnu-
-cross_objects := $(host_sources:%.cpp=$(B)/aarch64/obj/%.o)
-$(B)/aarch64/obj/%.o: %.cpp $(B)/obj/flags | build/src/headers
-	@mkdir -p $(@D)
-	@echo "AARCH64 $<"
-	@$(cross)g++ $(cxxflags) -MMD -MP -c $< -o $@
-$(B)/aarch64/images.o: build/kernels/no_images.S
-	@$(cross)g++ -c $< -o $@
-$(B)/aarch64/libcudaenc.so: $(cross_objects) $(B)/aarch64/images.o $(B)/shared/libcudaenc.map
-	@echo "LINK    $@"
-	@$(cross)g++ -shared -pthread -o $@ $(filter %.o,$^) -Wl,-soname,libcudaenc.so.$(abi) -Wl,--version-script=$(B)/shared/libcudaenc.map \
-	    -Wl,-z,defs,--as-needed -lm -ldl
-	@ln -sf $(@F) $@.$(abi)
-
 # For Python: a source archive, and of it a wheel with the library inside, for every Python 3. That library runs with this glibc and
 # later ones, whatever compiles it: it is linked with stubs of that glibc, and libstdc++ is in it. clang makes its kernels where it is.
 manylinux    := 2.28
 wheel_images := $(if $(CLANG),$(if $(images),$(kernels:%.cu=build/kernels/%.ptx)),$(images))
-$(eval $(call stamp,build/wheel/list,$(manylinux) $(CXX) $(shell $(CXX) -dumpfullversion 2>/dev/null) $(wheel_images)))
-build/wheel/images.S: $(wheel_images) build/wheel/list
+$(eval $(call stamp,$(B)/wheel/list,$(manylinux) $(CXX) $(shell $(CXX) -dumpfullversion 2>/dev/null) $(wheel_images)))
+$(B)/wheel/images.S: $(wheel_images) $(B)/wheel/list
 	@$(call embed,$(wheel_images))
-build/wheel/glibc/compat.o: tools/glibc_stubs.py build/wheel/list
+$(B)/wheel/glibc/compat.o: tools/glibc_stubs.py $(B)/wheel/list
 	@rm -rf $(@D) && python3 $< $(manylinux) '$(CXX)' $(@D)
-build/wheel/libcudaenc.so.$(abi): $(objects) build/wheel/images.o build/wheel/glibc/compat.o $(B)/shared/libcudaenc.map
+$(B)/wheel/libcudaenc.so.$(abi): $(objects) $(B)/wheel/images.o $(B)/wheel/glibc/compat.o $(B)/shared/libcudaenc.map
 	@echo "LINK    $@"
 	@$(CXX) $(CXXFLAGS) -shared -pthread -static-libstdc++ -s -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,--version-script=$(B)/shared/libcudaenc.map \
 	    -Wl,-z,defs -Wl,-z,relro,-z,now,--as-needed,--gc-sections,--build-id=sha1 -L$(@D)/glibc $(LDFLAGS) -lm -ldl $(@D)/glibc/ld-linux-*
 python_files := $(filter-out python/cudaenc/_declarations.py python/cudaenc/_options.py,$(wildcard python/* python/*/*.py python/*/py.typed))
-build/python/built: build/wheel/libcudaenc.so.$(abi) $(python_files) common/cudaenc.h LICENSE
-	@rm -rf build/python && mkdir -p build/python
-	@python3 -m venv build/python/venv && build/python/venv/bin/pip --quiet --disable-pip-version-check install build
-	@CUDAENC_LIBRARY=$(CURDIR)/$< build/python/venv/bin/python -m build --outdir build/python \
-	    -C=--build-option=--plat-name=manylinux_$(subst .,_,$(manylinux))_$(firstword $(subst -, ,$(shell $(CXX) -dumpmachine))) python >build/python/log 2>&1 || \
-	    { tail -n 40 build/python/log; exit 1; }
-	@ls build/python/*.whl build/python/*.tar.gz && touch $@
+$(B)/python/built: $(B)/wheel/libcudaenc.so.$(abi) $(python_files) common/cudaenc.h LICENSE
+	@rm -rf $(B)/python && mkdir -p $(B)/python
+	@python3 -m venv $(B)/python/venv && $(B)/python/venv/bin/pip --quiet --disable-pip-version-check install build
+	@CUDAENC_LIBRARY=$(CURDIR)/$< $(B)/python/venv/bin/python -m build --outdir $(B)/python \
+	    -C=--build-option=--plat-name=manylinux_$(subst .,_,$(manylinux))_$(firstword $(subst -, ,$(shell $(CXX) -dumpmachine))) python >$(B)/python/log 2>&1 || \
+	    { tail -n 40 $(B)/python/log; exit 1; }
+	@ls $(B)/python/*.whl $(B)/python/*.tar.gz && touch $@
 
 installed_headers := $(DESTDIR)$(PREFIX)/include
 installed_libs    := $(DESTDIR)$(LIBDIR)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Installs the distribution packages that goals of make need and the machine lacks, or says which command does.
 # Usage: patches/deps.sh [GOAL...]   none: those of the tests
-# Environment: KERNEL_COMPILER, CLANG, NVCC, CUDA_HOME, CXX, DEB and SHARED as make has them; an empty CLANG or NVCC is a compiler that is not wanted.
+# Environment: KERNEL_COMPILER, CLANG, NVCC, ARCH, CUDA_HOME, CXX, DEB and SHARED as make has them; an empty CLANG or NVCC is a compiler that is not wanted.
 set -eu
 
 # What builds the library, what builds FFmpeg, and what the tests need. Goals that are not named here are tests.
@@ -29,7 +29,8 @@ done
           libopenjp2-7-dev libjpeg-turbo-progs libjpeg-dev mediainfo parallel libimage-exiftool-perl imagemagick python3-pil"
 case "$*" in *bench*) packages="$packages python3-matplotlib libturbojpeg0-dev libx264-dev" ;; esac
 case "$*" in *check-packages*) packages="$packages debootstrap dpkg-dev lintian" ;; esac
-case "$*" in *check-arm*) packages="$packages g++-aarch64-linux-gnu qemu-user" ;; esac
+case "$*" in *check-arm*) packages="$packages g++-aarch64-linux-gnu qemu-user dpkg-dev" ;; esac
+case "${ARCH-}" in aarch64) packages="$packages g++-aarch64-linux-gnu" ;; x86_64) packages="$packages g++-x86-64-linux-gnu" ;; esac
 case "$*" in *check-windows*) packages="$packages g++-mingw-w64-x86-64-posix wine wine64" ;; esac
 case "$*" in *check-cluster*) packages="$packages slurm-wlm munge openssh-server openssh-client" ;; esac
 case "$*" in *fuzz-targets* | *check-oss-fuzz*) packages="$packages clang-19 libclang-rt-19-dev" ;; esac

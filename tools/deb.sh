@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Makes Debian packages of what was built: libcudaenc0, libcudaenc-dev, and ffmpeg-cudaenc, whose programs stand beside the
 # distribution's. Usage: deb.sh BUILD OUTPUT    The same files give the same packages.
-# Environment: DEB=lib leaves FFmpeg out; FFMPEG_TREE: its source, for notices; DEBFULLNAME and DEBEMAIL: who maintains them.
+# Environment: CXX: what compiled them, for its machine; DEB=lib leaves FFmpeg out; FFMPEG_TREE: its source, for notices; DEBFULLNAME and DEBEMAIL: who maintains them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$PWD/${1:?usage: deb.sh BUILD OUTPUT}
 output=$PWD/${2:?usage: deb.sh BUILD OUTPUT}
 version=$(sed -n 's/^Version: //p' "$build/lib/pkgconfig/libcudaenc.pc")
-architecture=$(dpkg --print-architecture)
-libraries=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null)
+machine=$(${CXX:-g++} -dumpmachine)
+architecture=$(dpkg-architecture -f -t"$machine" -qDEB_HOST_ARCH)
+gcc=$(${CXX:-g++} -dumpversion | cut -d. -f1)
+libraries=/usr/lib/$(dpkg-architecture -f -t"$machine" -qDEB_HOST_MULTIARCH)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 1767225600)}
 export SOURCE_DATE_EPOCH
 maintainer="${DEBFULLNAME:-the cudaenc developers} <${DEBEMAIL:-cudaenc@example.org}>"
@@ -63,7 +65,8 @@ package() { # NAME SECTION DEPENDS DESCRIPTION; files are in $work/NAME
     local binaries
     binaries=$(find "$root" -type f \( -name '*.so.*' -o -path '*/bin/*' \))
     # shellcheck disable=SC2086 # names without spaces
-    [ -z "$binaries" ] || needs=$(cd "$work" && dpkg-shlibdeps -O --ignore-missing-info $binaries 2>/dev/null | sed 's/^shlibs:Depends=//')
+    [ -z "$binaries" ] || needs=$(cd "$work" && DEB_HOST_ARCH=$architecture dpkg-shlibdeps -O --ignore-missing-info "-l/usr/$machine/lib" $binaries 2>/dev/null |
+        sed "s/^shlibs:Depends=//; s/:$architecture//g; s/-$architecture-cross//g; s/libstdc++6\(,\|$\)/libstdc++6 (>= $gcc)\1/") # cross packages tell less
     needs=$3${3:+${needs:+, }}$needs
     {
         echo "Package: $1"
@@ -92,7 +95,7 @@ rm -f "$output"/libcudaenc0_*.deb "$output"/libcudaenc-dev_*.deb "$output"/ffmpe
 lib=$work/libcudaenc0
 mkdir -p "$lib$libraries" "$lib/DEBIAN"
 mv "$work/all$libraries"/libcudaenc.so.* "$lib$libraries/"
-strip --strip-unneeded "$lib$libraries"/libcudaenc.so.*.*
+"$(command -v "$machine-strip" || echo strip)" --strip-unneeded "$lib$libraries"/libcudaenc.so.*.*
 echo "libcudaenc 0 libcudaenc0 (>= $version)" >"$lib/DEBIAN/shlibs"
 echo "activate-noawait ldconfig" >"$lib/DEBIAN/triggers"
 package libcudaenc0 libs "" "JPEG 2000, JPEG and H.264 on NVIDIA GPUs and on the CPU
@@ -102,7 +105,7 @@ mkdir -p "$work/libcudaenc-dev"
 mv "$work/all/usr" "$work/libcudaenc-dev/"
 mkdir -p "$work/libcudaenc-dev/usr/share/doc/libcudaenc-dev/examples"
 cp examples/*.c docs/library.md "$work/libcudaenc-dev/usr/share/doc/libcudaenc-dev/examples/"
-package libcudaenc-dev libdevel "libcudaenc0 (= $version-1), libstdc++-$(g++ -dumpversion | cut -d. -f1)-dev | libstdc++-dev" "JPEG 2000, JPEG and H.264 on NVIDIA GPUs, for developers
+package libcudaenc-dev libdevel "libcudaenc0 (= $version-1), libstdc++-$gcc-dev | libstdc++-dev" "JPEG 2000, JPEG and H.264 on NVIDIA GPUs, for developers
  The header, the static library, pkg-config's file and examples."
 
 if [ -x "$build/bin/ffmpeg" ] && [ "${DEB-}" != lib ]; then
