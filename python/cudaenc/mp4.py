@@ -29,6 +29,11 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, BinaryIO, Container, Iterable, Iterator, Optional, Sequence, Union
 
+try:  # here, as it takes longer than a film's first frame
+    import av
+except ImportError:
+    av = None  # type: ignore[assignment]  # Writer says so
+
 from . import Encoder, InvalidError, Packet, _frames, _native
 from ._frames import Conversion
 
@@ -110,7 +115,7 @@ class Writer:
     """
 
     __slots__ = ("_target", "_rate", "_clock", "_index", "_fragment", "_format", "_how", "_rotation", "_audio", "_options", "_encoder",
-                 "_container", "_video", "_pipe", "_path", "_lock", "_converts", "_last", "_closed", "_data", "_av", "_live",
+                 "_container", "_video", "_pipe", "_path", "_lock", "_converts", "_last", "_closed", "_data", "_live",
                  "_file", "frames", "size")
 
     def __init__(self, target: _Target = None, *, frame_rate: Union[int, str, float, fractions.Fraction] = 25, crf: Optional[int] = None,
@@ -118,11 +123,8 @@ class Writer:
                  layout: Optional[str] = None, matrix: str = "bt709", full_range: bool = False,
                  color_primaries: Union[int, str, None] = None, color_transfer: Union[int, str, None] = None, rotation: int = 0,
                  audio: Any = None, in_flight: int = 8, **options: Unpack[WriterArguments]) -> None:
-        try:
-            import av
-        except ImportError:
-            raise ImportError("cudaenc.mp4 needs PyAV: pip install cudaenc[video]") from None
-        self._av = av
+        if av is None:
+            raise ImportError("cudaenc.mp4 needs PyAV: pip install cudaenc[video]")
         self._closed = True
         self._encoder: Optional[Encoder] = None
         self._container: Any = None
@@ -167,7 +169,7 @@ class Writer:
         self._live: dict[str, int] = {}
         self.frames = 0
         self.size = 0
-        self._audio = _Audio(av, audio) if audio is not None else None
+        self._audio = _Audio(audio) if audio is not None else None
         self._closed = False
 
     def _usual_gop(self, format: str, fragment: Any, options: Any) -> int:
@@ -202,7 +204,7 @@ class Writer:
             self._check_open()
             if self._audio is None or not self._audio.by_packets:
                 raise InvalidError("add_audio() is not allowed: audio is no stream of PyAV")
-            self._audio.waiting.extend([packets] if isinstance(packets, self._av.Packet) else packets)
+            self._audio.waiting.extend([packets] if isinstance(packets, av.Packet) else packets)
             if self._container is not None:
                 self._audio.mux(self._container, None)
 
@@ -244,7 +246,7 @@ class Writer:
         data: Packet = received[1]
         if self._container is None:
             self._open_container(data)
-        packet = self._av.Packet(data)
+        packet = av.Packet(data)
         packet.stream = self._video
         packet.time_base = fractions.Fraction(1, self._clock)
         packet.pts = packet.dts = round(data.pts * self._clock)
@@ -273,9 +275,9 @@ class Writer:
             options["movflags"] = "+empty_moov+default_base_moof"
             options["frag_duration"] = str(round(1e6 * self._fragment))  # microseconds
         assert self._encoder is not None
-        container = self._av.open(self._pipe or self._path, "w", format="mp4", container_options=options)
+        container = av.open(self._pipe or self._path, "w", format="mp4", container_options=options)
         begin = self._encoder.extradata + first[:1024]  # its headers tell all; a picture without concealment is not decoded for long
-        with self._av.open(io.BytesIO(begin), format="h264", options={"ec": "0"}) as probe:
+        with av.open(io.BytesIO(begin), format="h264", options={"ec": "0"}) as probe:
             self._video = container.add_stream_from_template(probe.streams.video[0], opaque=True)
         self._video.time_base = fractions.Fraction(1, self._clock)
         if self._rotation:
@@ -421,7 +423,7 @@ class Writer:
 class _Audio:
     """A track whose packets are passed through."""
 
-    def __init__(self, av: Any, source: Any) -> None:
+    def __init__(self, source: Any) -> None:
         self.by_packets = isinstance(source, av.stream.Stream)
         self.waiting: list[Any] = []
         self._input = None

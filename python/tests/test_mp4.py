@@ -514,6 +514,8 @@ class Layouts(unittest.TestCase):
 
     def test_dlpack(self):
         self.check(HostOnly(self.frames))
+        with self.assertRaisesRegex(ImportError, "needs PyAV"), unittest.mock.patch("cudaenc.mp4.av", None):
+            cudaenc.mp4.Writer()
         with self.assertRaisesRegex(cudaenc.InvalidError, "need PyTorch or CuPy"), unittest.mock.patch.dict("sys.modules", torch=None):
             self.planes(InCudaByDlpack(self.frames))
 
