@@ -73,7 +73,8 @@ series: build/src/state-$(FFMPEG)/hooks
 # ---- Tests. What each prints ends in "N passed, N failed"; fate_tests/check.sh adds them up.
 do-tidy: $(if $(shell command -v clang-tidy-19),$(host_sources:%.cpp=build/tidy/%.read))
 	@$(if $^,:,echo "skipped: no clang-tidy-19 here")
-do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(if $(filter thread,$(SANITIZE)),,$(B)/bin/cudaenc_bench $(fate)/built)
+# FFmpeg first: its configure, of one thread, runs beside what is compiled.
+do-check-programs: $(if $(filter thread,$(SANITIZE)),,$(fate)/built $(B)/bin/cudaenc_bench) $(B)/bin/cudaenc_fuzz $(check_programs)
 # A part of check-sanitize, after what both builds share.
 sanitized-programs: do-check-programs
 	@$(MAKE) --no-print-directory SANITIZE=address do-lib build/address/bin/cudaenc_fuzz build/address/check/test_session

@@ -21,7 +21,8 @@ run() {
     local name=$1 start=$SECONDS status=0
     shift
     "$@" >"$logs/$name.log" 2>&1 || status=$?
-    echo "$status $((SECONDS - start))" >"$logs/$name.status"
+    echo "$status $((SECONDS - start))" >"$logs/$name.status.new"
+    mv "$logs/$name.status.new" "$logs/$name.status" # whole, once it is there
 }
 # report NAME: counts the tests of its last line "N passed, N failed"; without such a line it is one test.
 report() {
@@ -115,66 +116,78 @@ devices=()
 [ -z "${SANITIZE-}" ] || export CK_TIMEOUT_MULTIPLIER=10
 [ "${SANITIZE-}" != thread ] || devices=(cpu)
 
-step include-graph fate_tests/include_graph.py
-step house fate_tests/house.py
-step house-test python3 -B fate_tests/house_test.py
-[ -n "${SANITIZE-}" ] || step hooks python3 -B fate_tests/hooks_test.py "$FATE/src"
-step formatting formatting
+# ---- Steps that keep all cores busy, or share files with others
+beside include-graph fate_tests/include_graph.py
+beside house fate_tests/house.py
+beside house-test python3 -B fate_tests/house_test.py
+[ -n "${SANITIZE-}" ] || beside hooks python3 -B fate_tests/hooks_test.py "$FATE/src"
+beside formatting formatting
 [ -n "${SANITIZE-}" ] || step tidy "$MAKE" --no-print-directory -k do-tidy
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
-for source in fate_tests/check/test_*.cpp; do
-    program=$(basename "$source" .cpp)
-    beside "$program" unit "$B/check/$program" "${devices[@]}"
-done
-[ -n "${SANITIZE-}" ] || step carried carried
+if [ "${SANITIZE-}" != thread ]; then
+    step fate-cpu fate_tests/fate.sh "$FATE" cpu
+    step fate-emu fate_tests/fate.sh "$FATE" emu
+    step interop fate_tests/interop/run.sh "$FATE"
+    step interop-profiles fate_tests/interop/profiles.sh "$FATE"
+    step interop-misread fate_tests/interop/matrix.sh "$FATE" misread
+    step api fate_tests/interop/api.sh "$FATE"
+    step api-emu fate_tests/interop/api.sh "$FATE" emu
+fi
+
+# ---- Steps of one thread or few, those of a minute first: none is alone at the end then
+long=(h264 h264_rate faults mjpeg_decoder session t1 h264_kernels j2k_kernels j2k_device_decoder)
+stage() { beside "test_$1" unit "$B/check/test_$1" "${devices[@]}"; } # NAME
+if [ "${SANITIZE-}" != thread ]; then
+    beside interop-h264-limits python3 fate_tests/interop/h264_limits.py "$FATE"
+    beside bench-smoke "$B/bin/cudaenc_bench" -device emu -smoke
+    beside interop-h264 fate_tests/interop/h264.sh "$FATE" ${MEDIA:+"$MEDIA"}
+    [ -n "${SANITIZE-}" ] || CK_TIMEOUT_MULTIPLIER=10 beside sanitize-session unit build/address/check/test_session # a part of 'make check-sanitize'
+fi
+for name in "${long[@]}"; do stage "$name"; done
+if [ "${SANITIZE-}" != thread ]; then
+    [ -z "${MEDIA-}" ] || beside media fate_tests/interop/media.sh "$FATE" "$MEDIA"
+    beside interop-mjpeg fate_tests/interop/mjpeg.sh "$FATE" ${MEDIA:+"$MEDIA"}
+    beside interop-charts python3 fate_tests/interop/charts.py "$FATE"
+    beside interop-quality python3 fate_tests/interop/quality.py "$FATE" ${MEDIA:+"$MEDIA"}
+    beside bench-report fate_tests/bench/test_report.py "$B/bin" "$FATE/ffmpeg"
+    beside "interop-matrix-from-$seed" fate_tests/interop/matrix.sh "$FATE" "${combinations:-2000}" "$seed"
+fi
+if [ -z "${SANITIZE-}" ]; then
+    beside python fate_tests/library/python.sh "$B"
+    CK_TIMEOUT_MULTIPLIER=10 beside sanitize-fuzz unit build/address/bin/cudaenc_fuzz 100
+    beside wheel fate_tests/library/wheel.sh "$B"
+    beside examples fate_tests/library/examples.sh "$B"
+    beside recipes python3 fate_tests/recipes.py "$FATE"
+    beside library fate_tests/library/run.sh "$B" "$FATE"
+    beside goals fate_tests/library/goals.sh
+    beside demo demo
+fi
 beside fuzz unit "$B/bin/cudaenc_fuzz" 100 1 "${devices[@]}"
 beside "fuzz-from-$seed" unit "$B/bin/cudaenc_fuzz" "${rounds:-100}" "$seed" "${devices[@]}"
+for source in fate_tests/check/test_*.cpp; do
+    name=$(basename "${source#*/test_}" .cpp)
+    [[ " ${long[*]} " = *" $name "* ]] || stage "$name"
+done
+[ -n "${SANITIZE-}" ] || beside carried carried
 [ "${SANITIZE-}" != thread ] || finish
-if [ -z "${SANITIZE-}" ]; then # a part of 'make check-sanitize'
-    CK_TIMEOUT_MULTIPLIER=10 beside sanitize-session unit build/address/check/test_session
-    CK_TIMEOUT_MULTIPLIER=10 beside sanitize-fuzz unit build/address/bin/cudaenc_fuzz 100
-fi
-[ -n "${SANITIZE-}" ] || step library fate_tests/library/run.sh "$B" "$FATE"
-[ -n "${SANITIZE-}" ] || step goals fate_tests/library/goals.sh
-[ -n "${SANITIZE-}" ] || beside recipes python3 fate_tests/recipes.py "$FATE"
-[ -n "${SANITIZE-}" ] || beside python fate_tests/library/python.sh "$B"
-[ -n "${SANITIZE-}" ] || beside wheel fate_tests/library/wheel.sh "$B"
-[ -n "${SANITIZE-}" ] || beside examples fate_tests/library/examples.sh "$B"
-step bench-lines bench_lines
-[ -n "${SANITIZE-}" ] || beside demo demo
-beside bench-smoke "$B/bin/cudaenc_bench" -device emu -smoke
-beside bench-report fate_tests/bench/test_report.py "$B/bin" "$FATE/ffmpeg"
-step fate-cpu fate_tests/fate.sh "$FATE" cpu
-step fate-emu fate_tests/fate.sh "$FATE" emu
-step interop fate_tests/interop/run.sh "$FATE"
-step interop-profiles fate_tests/interop/profiles.sh "$FATE"
-beside "interop-matrix-from-$seed" fate_tests/interop/matrix.sh "$FATE" "${combinations:-2000}" "$seed"
-step interop-misread fate_tests/interop/matrix.sh "$FATE" misread
-beside interop-charts python3 fate_tests/interop/charts.py "$FATE"
-beside interop-quality python3 fate_tests/interop/quality.py "$FATE" ${MEDIA:+"$MEDIA"}
+beside interop-x264 fate_tests/interop/x264.sh ${MEDIA:+"$MEDIA"}
+beside interop-interlaced fate_tests/interop/interlaced.py "$FATE" ${MEDIA:+"$MEDIA"}
+beside interop-chromium fate_tests/interop/chromium.py "$FATE/ffmpeg"
+beside interop-jpeg-decode fate_tests/interop/jpeg_decode.sh "$FATE" ${MEDIA:+"$MEDIA"}
+beside errors fate_tests/interop/errors.sh "$FATE"
 beside interop-levels python3 fate_tests/interop/levels.py "$FATE"
 beside interop-metadata python3 fate_tests/interop/metadata.py "$FATE"
-beside interop-interlaced fate_tests/interop/interlaced.py "$FATE" ${MEDIA:+"$MEDIA"}
 beside interop-mxf fate_tests/interop/mxf.py "$FATE"
 beside interop-recode fate_tests/interop/recode.py "$FATE"
 beside interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu
-beside interop-h264-limits python3 fate_tests/interop/h264_limits.py "$FATE"
 beside interop-h264-refresh python3 fate_tests/interop/h264_refresh.py "$FATE"
-beside interop-h264 fate_tests/interop/h264.sh "$FATE" ${MEDIA:+"$MEDIA"}
-beside interop-chromium fate_tests/interop/chromium.py "$FATE/ffmpeg"
-beside interop-x264 fate_tests/interop/x264.sh ${MEDIA:+"$MEDIA"}
-beside interop-mjpeg fate_tests/interop/mjpeg.sh "$FATE" ${MEDIA:+"$MEDIA"}
-beside interop-jpeg-decode fate_tests/interop/jpeg_decode.sh "$FATE" ${MEDIA:+"$MEDIA"}
 beside interop-j2k-decode fate_tests/interop/j2k_decode.sh "$FATE"
 DEVICE=emu beside interop-j2k-decode-emu fate_tests/interop/j2k_decode.sh "$FATE"
 beside interop-jpeg-frames fate_tests/interop/jpeg_frames.py "$FATE"
 beside interop-j2k-frames fate_tests/interop/j2k_frames.py "$FATE"
 beside interop-j2k-frames-emu fate_tests/interop/j2k_frames.py "$FATE" emu
-step api fate_tests/interop/api.sh "$FATE"
-step api-emu fate_tests/interop/api.sh "$FATE" emu
-[ -z "${MEDIA-}" ] || beside media fate_tests/interop/media.sh "$FATE" "$MEDIA"
-beside errors fate_tests/interop/errors.sh "$FATE"
 beside options python3 fate_tests/interop/options.py "$FATE"
+beside bench-lines bench_lines
 
 record=fate_tests/gpu-record.txt
 if [ -f $record ] && [ "$(grep '^tree ' $record)" != "$(fate_tests/gpu/trees.sh)" ]; then

@@ -74,7 +74,7 @@ $(B)/obj/images.o $(B)/obj/no_images.o: $(B)/obj/%.o: build/kernels/%.S
 other_ptx := $(patsubst %.cu,build/kernels/%.ptx,$(kernels) $(test_kernels))
 do-kernels: do-kernel-size $(test_images) $(if $(CLANG),$(other_ptx))
 	@$(if $(CLANG),:,echo "no clang >= 16 here: the kernels were not compiled with it"; exit 1)
-	@$(if $(NVCC),for ptx in $(other_ptx); do $(dir $(NVCC))ptxas -arch=sm_75 $$ptx -o /dev/null; done)
+	@$(if $(NVCC),printf '%s\n' $(other_ptx) | xargs -P $(JOBS) -I {} $(dir $(NVCC))ptxas -arch=sm_75 {} -o /dev/null)
 
 # What the library's kernels take in a program, at most 15.6 MB for seven architectures and PTX,
 # or 17.5 MB as PTX by clang, which is text.

@@ -71,9 +71,12 @@ compare cjpeg 0 "$work"/*.jpg
 "$here/jpeg_colours.py" "$work/colours" "$work"/synthetic-{1x1,2x1,2x2}.jpg "$work"/synthetic-inks-{cmyk-1,cmyk-2}.jpg
 compare colours 0 "$work"/colours/*.jpg
 
-# ---- mjpeg_cuda's own
+# ---- mjpeg_cuda's own, which mjpeg.sh makes as well
+exec 9>"$build/mjpeg-streams.lock"
+flock 9
 make --no-print-directory -s -C "$build" mjpeg_cuda-streams CUDAENC_FATE_DEVICE=cpu >/dev/null
 for stream in "$build"/tests/data/fate/mjpeg_cuda-*.image2pipe; do cp "$stream" "$work/$(basename "$stream" .image2pipe).own"; done
+exec 9>&-
 compare FATE 0 "$work"/*.own
 
 # ---- Files of many cameras and programs

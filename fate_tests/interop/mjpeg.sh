@@ -46,13 +46,16 @@ agree() { # FILE PIXEL_FORMAT
 
 encode=(-c:v mjpeg_cuda -device "$device")
 
-# ---- The streams of FATE's tests
+# ---- The streams of FATE's tests, which jpeg_decode.sh makes as well
+exec 9>"$build/mjpeg-streams.lock"
+flock 9
 while read -r name format _; do
     stream=$build/tests/data/fate/mjpeg_cuda-$name.image2pipe
     result "$name" "$([ -s "$stream" ] && strict "$stream" || echo "no stream")"
     # FFmpeg does not know 4:1:0.
     [ "$format" = yuv410p ] || [ ! -s "$stream" ] || result "$name, both decoders" "$(agree "$stream" "$format")"
 done < <(make --no-print-directory -s -C "$build" mjpeg_cuda-streams CUDAENC_FATE_DEVICE="$device")
+exec 9>&-
 
 # ---- Sizes 1 to 32 squared of all samplings, which the check program makes
 check=$build/../check/test_mjpeg
