@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "../../common/j2k/decoder_limits.h"
 #include "../bench/openjpeg_library.h"
 #include "../check/h264_inputs.h"
 #include "../check/h264_stream.h"
 #include "../check/mjpeg_pictures.h"
-#include "j2k/decoder_limits.h"
 
 namespace cudaenc::testing {
 

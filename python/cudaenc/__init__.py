@@ -792,9 +792,9 @@ class Decoder(_Session):
 
     def decode_into(self, packets: Sequence[_DataOrFile], out: Any) -> numpy.ndarray:
         """The pictures of packets, all of one size and format, by few calls of the library, without Python's lock. packets: bytes, or
-        paths of files, which a thread reads meanwhile. out: what they fill: an array or tensor of (n, components, height, width) or of (n, height, width), or a sequence of the latter, a component
-        each, whose sizes may differ. Returns which of them are corrupt, n of bool. Raises what became of the first one that fails,
-        with its number; then the others are there."""
+        paths of files, which a thread reads meanwhile. out: what they fill: an array or tensor of (n, components, height, width) or of
+        (n, height, width), or a sequence of the latter, a component each, whose sizes may differ. Returns which of them are corrupt, n
+        of bool. Raises what became of the first one that fails, with its number; then the others are there."""
         return _in_parts([self], packets, out)
 
     def _read_info(self, packet: bytes) -> Any:
@@ -984,8 +984,8 @@ def _in_parts(decoders: Sequence[Decoder], packets: Sequence[_DataOrFile], out: 
 def decode_into(packets: Sequence[_DataOrFile], out: Any, codec: Optional[str] = None, *, in_flight: int = 16, decoders: int = 0,
                 **options: Any) -> numpy.ndarray:
     """Decodes packets, or files by their paths, to a batch, such as a tensor of (n, components, height, width) on a GPU: see
-    Decoder.decode_into(), and Decoder for other arguments and errors. codec None: as the first one tells. decoders: that share the packets, each with a thread and
-    in_flight of its own; 0: for CUDA memory one for each 128 packets, 1 to 4.
+    Decoder.decode_into(), and Decoder for other arguments and errors. codec None: as the first one tells. decoders: that share the
+    packets, each with a thread and in_flight of its own; 0: for CUDA memory one for each 128 packets, 1 to 4.
 
     >>> files = [encode(numpy.full((45, 67, 3), n, numpy.uint8)) for n in range(4)]
     >>> batch = numpy.empty((4, 3, 45, 67), numpy.uint8)
