@@ -17,6 +17,7 @@
 #include "../common/device.h"
 #include "../common/error.h"
 #include "images.h"
+#include "pinned_reserve.h"
 
 namespace cudaenc {
 namespace {
@@ -79,6 +80,8 @@ struct Driver {
     CUresult CUDAAPI (*cuGraphLaunch)(CudaGraphExec exec, CUstream stream) = find("cuGraphLaunch");
     CUresult CUDAAPI (*cuGraphDestroy)(CudaGraph graph) = find("cuGraphDestroy");
     CUresult CUDAAPI (*cuGraphExecDestroy)(CudaGraphExec exec) = find("cuGraphExecDestroy");
+    CUresult CUDAAPI (*cuCtxSynchronize)() = find("cuCtxSynchronize");
+    CUresult CUDAAPI (*cuCtxGetId)(CUcontext context, unsigned long long *id) = find("cuCtxGetId");
 
     Driver() {
         const CUresult result = table->cuInit(0);
@@ -134,6 +137,31 @@ struct Driver {
 const Driver &driver() {
     static const Driver &instance = *new Driver;
     return instance;
+}
+
+// What takes milliseconds to make in a context: the modules of kernels, loaded where one is needed, and pinned memory.
+// They end with the context.
+struct ContextParts {
+    std::mutex mutex;  // of modules
+    std::map<std::string, CUmodule> modules;
+    PinnedReserve pinned;
+};
+
+// Those of a context, which all its sessions share, also one after the other. Another context in its place, such as a
+// primary one that was reset, has another number, and begins anew.
+std::shared_ptr<ContextParts> parts_of(const Driver &cu, CUcontext context) {
+    struct Numbered {
+        unsigned long long number;
+        std::shared_ptr<ContextParts> parts;
+    };
+    static std::mutex mutex;
+    static std::map<CUcontext, Numbered> &contexts = *new std::map<CUcontext, Numbered>;  // stays, as the driver does
+    unsigned long long number = 0;
+    cu.check(cu.cuCtxGetId(context, &number), "cuCtxGetId");
+    const std::lock_guard lock(mutex);
+    Numbered &known = contexts[context];
+    if (!known.parts || known.number != number) known = {number, std::make_shared<ContextParts>()};
+    return known.parts;
 }
 
 // -1 for "cuda", N for "cuda:N".
@@ -193,15 +221,13 @@ class CudaDevice final : public Device {
             cu_.check(cu_.table->cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
             primary_.reset(context_, [this](void *) { cu_.table->cuDevicePrimaryCtxRelease(device_); });
         }
+        parts_ = parts_of(cu_, context_);
         int least = 0;
         call("cuCtxGetStreamPriorityRange", cu_.cuCtxGetStreamPriorityRange, &least, &high_priority_);
         call("cuEventCreate", cu_.table->cuEventCreate, &foreign_, CU_EVENT_DISABLE_TIMING);
     }
 
-    ~CudaDevice() override {
-        for (const auto &[name, module] : modules_) drop(cu_.table->cuModuleUnload, module);
-        drop(cu_.table->cuEventDestroy, foreign_);
-    }
+    ~CudaDevice() override { drop(cu_.table->cuEventDestroy, foreign_); }
 
     std::string name() const override { return name_; }
     int multiprocessors() const override { return multiprocessors_; }
@@ -220,13 +246,20 @@ class CudaDevice final : public Device {
     void free(void *memory) noexcept override { drop(cu_.table->cuMemFree, pointer(memory)); }
 
     void *alloc_pinned(size_t bytes) override {
-        void *memory = nullptr;
-        call(format_string("cuMemHostAlloc of %zu bytes", bytes), cu_.cuMemHostAlloc, &memory, bytes ? bytes : 1,
-             host_alloc_portable);
-        return memory;
+        return parts_->pinned.take(bytes, [this](size_t room) {
+            void *memory = nullptr;
+            call(format_string("cuMemHostAlloc of %zu bytes", room), cu_.cuMemHostAlloc, &memory, room,
+                 host_alloc_portable);
+            return memory;
+        });
     }
 
-    void free_pinned(void *memory) noexcept override { drop(cu_.cuMemFreeHost, memory); }
+    void free_pinned(void *memory) noexcept override {
+        if (!memory || !enter()) return;
+        cu_.cuCtxSynchronize();
+        if (void *const surplus = parts_->pinned.put(memory)) cu_.cuMemFreeHost(surplus);
+        leave();
+    }
 
     bool pageable(const void *host) override {
         const Current current(*this);
@@ -444,10 +477,10 @@ class CudaDevice final : public Device {
         CUfunction handle;
         bool overlaps;
     };
-    // The kernel's function; its first launch loads the module. Each name is one constant, so its address identifies
-    // it.
+    // The kernel's function; the first launch in a context loads the module. Each name is one constant, so its address
+    // identifies it.
     Function function(const KernelName &name) {
-        const std::lock_guard lock(modules_mutex_);
+        const std::lock_guard lock(functions_mutex_);
         const auto known = functions_.find(&name);
         if (known != functions_.end()) return known->second;
         CUfunction found = nullptr;
@@ -461,13 +494,12 @@ class CudaDevice final : public Device {
     }
 
     CUmodule module(const std::string &name) {
-        const auto known = modules_.find(name);
-        if (known != modules_.end()) return known->second;
+        const std::lock_guard lock(parts_->mutex);
+        CUmodule &loaded = parts_->modules[name];
+        if (loaded) return loaded;
         for (const CudaencImage *image = cudaenc_images; image->module; ++image) {
             if (name != image->module) continue;
-            CUmodule loaded = nullptr;
             cu_.check(cu_.table->cuModuleLoadData(&loaded, image->data), "cuModuleLoadData of " + name);
-            modules_[name] = loaded;
             return loaded;
         }
         throw Error(CUDAENC_ERR_INTERNAL, "the library was built without the kernels of " + name);
@@ -482,8 +514,8 @@ class CudaDevice final : public Device {
     int high_priority_ = 0;  // the driver's number
     std::mutex foreign_mutex_;
     CUevent foreign_ = nullptr;
-    std::mutex modules_mutex_;
-    std::map<std::string, CUmodule> modules_;
+    std::shared_ptr<ContextParts> parts_;
+    std::mutex functions_mutex_;
     std::unordered_map<const KernelName *, Function> functions_;
 };
 

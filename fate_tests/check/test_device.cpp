@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The device primitives, the prefix sum, and what the emulator reports.
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "../../cuda_kernels/compact.h"
+#include "../../cuda_kernels/pinned_reserve.h"
 #include "../emu/emu.h"
 #include "../emu/primitives_params.h"
 #include "testing.h"
@@ -277,6 +281,85 @@ START_TEST(copies_and_fills_arrive) {
 }
 END_TEST
 
+// The message of the error that f() throws, or "" where it throws none.
+template <class F>
+std::string error_of(F f, int code) {
+    try {
+        f();
+    } catch (const Error &e) {
+        EXPECT_EQ(e.code, code);
+        return e.what();
+    }
+    return "";
+}
+
+// Devices are a session's; on CUDA those of a context share modules and pinned memory.
+START_TEST(devices_come_and_go_in_threads) {
+    std::shared_ptr<Device> lasting = open_test_device(_i);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([index = _i] {
+            for (uint32_t repeat = 0; repeat < 3; ++repeat)
+                check_prefix_sum(open_test_device(index), 1000 * (repeat + 1));
+        });
+    check_prefix_sum(lasting, 3000);
+    for (std::thread &thread : threads) thread.join();
+    check_prefix_sum(lasting, 3000);
+    lasting.reset();
+    check_prefix_sum(open_test_device(_i), 3000);
+}
+END_TEST
+
+START_TEST(pinned_memory_is_kept) {
+    std::vector<std::unique_ptr<void, decltype(&std::free)>> pinned;
+    std::mutex mutex;
+    std::atomic<bool> fails{false};
+    const auto pin = [&](size_t bytes) {
+        if (fails) throw Error(CUDAENC_ERR_MEMORY, "no memory");
+        const std::lock_guard lock(mutex);
+        return pinned.emplace_back(std::aligned_alloc(PinnedReserve::kAlignment, bytes), &std::free).get();
+    };
+    PinnedReserve reserve;
+    const size_t large = PinnedReserve::kMostIdle / 2;
+    std::vector<size_t> sizes{0, 1, 256, 257, 5000, PinnedReserve::kSmall, PinnedReserve::kChunk, large};
+    const auto take_all = [&] {
+        std::vector<uint8_t *> taken;
+        for (const size_t bytes : sizes) {
+            taken.push_back(static_cast<uint8_t *>(reserve.take(bytes, pin)));
+            EXPECT_EQ(reinterpret_cast<uintptr_t>(taken.back()) % PinnedReserve::kAlignment, 0);
+            std::memset(taken.back(), static_cast<int>(taken.size()), bytes);
+        }
+        for (size_t i = 0; i < taken.size(); ++i)
+            for (size_t at = 0; at < sizes[i]; at += std::max<size_t>(sizes[i] - 1, 1)) EXPECT_EQ(taken[i][at], i + 1);
+        return taken;
+    };
+    for (uint8_t *memory : take_all()) EXPECT(!reserve.put(memory));
+    EXPECT_EQ(pinned.size(), 4);  // the small ones are of one
+    fails = true;                 // from now on all is there
+    std::vector<uint8_t *> taken = take_all();
+    EXPECT(!error_of([&] { reserve.take(large, pin); }, CUDAENC_ERR_MEMORY).empty());
+    fails = false;
+    taken.push_back(static_cast<uint8_t *>(reserve.take(large, pin)));
+    for (uint8_t *memory : taken) {
+        void *const surplus = reserve.put(memory);
+        EXPECT_EQ(surplus != nullptr, memory == taken.back());
+        EXPECT(!surplus || surplus == pinned.back().get());
+    }
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            for (size_t i = 0; i < 1000; ++i) {
+                const size_t bytes = hash(static_cast<uint32_t>(i * 4 + static_cast<size_t>(t))) % 100000 + 1;
+                auto *memory = static_cast<uint8_t *>(reserve.take(bytes, pin));
+                std::memset(memory, t, bytes);
+                EXPECT(memory[0] == t && memory[bytes - 1] == t && !reserve.put(memory));
+            }
+        });
+    for (std::thread &thread : threads) thread.join();
+    EXPECT(pinned.size() < 40, "%zu pieces are pinned", pinned.size());
+}
+END_TEST
+
 START_TEST(events_order_and_time) {
     const std::shared_ptr<Device> device = open_test_device(_i);
     const Stream first(device), second(device);
@@ -299,18 +382,6 @@ START_TEST(events_order_and_time) {
     EXPECT(device->multiprocessors() >= 1);
 }
 END_TEST
-
-// The message of the error that f() throws, or "" where it throws none.
-template <class F>
-std::string error_of(F f, int code) {
-    try {
-        f();
-    } catch (const Error &e) {
-        EXPECT_EQ(e.code, code);
-        return e.what();
-    }
-    return "";
-}
 
 START_TEST(graphs_run_again) {
     const std::shared_ptr<Device> device = open_test_device(_i);
@@ -501,6 +572,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(any, primitives_give_what_plain_code_gives, 0, devices);
     tcase_add_loop_test(any, prefix_sum_gives_what_a_loop_gives, 0, devices);
     tcase_add_loop_test(any, copies_and_fills_arrive, 0, devices);
+    tcase_add_loop_test(any, devices_come_and_go_in_threads, 0, devices);
     tcase_add_loop_test(any, events_order_and_time, 0, devices);
     tcase_add_loop_test(any, graphs_run_again, 0, devices);
     TCase *emulator = add_case(suite, "emulator");
@@ -509,6 +581,8 @@ int main(int argc, char **argv) {
     tcase_add_test(emulator, emulator_reports_misuse);
     tcase_add_test(emulator, emulator_shuffles_and_poisons);
     tcase_add_test(emulator, emulator_serves_many_host_threads);
-    tcase_add_test(add_case(suite, "cuda"), cuda_device_names_are_checked);
+    TCase *cuda = add_case(suite, "cuda");
+    tcase_add_test(cuda, cuda_device_names_are_checked);
+    tcase_add_test(cuda, pinned_memory_is_kept);
     return run_suite(suite);
 }
