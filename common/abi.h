@@ -29,6 +29,7 @@ inline constexpr size_t first_size(const CudaencDecodedPicture *) {
     return CUDAENC_END_OF(CudaencDecodedPicture, corrupt);
 }
 inline constexpr size_t first_size(const CudaencCodedBatch *) { return CUDAENC_END_OF(CudaencCodedBatch, corrupt); }
+inline constexpr size_t first_size(const CudaencFiles *) { return CUDAENC_END_OF(CudaencFiles, errors); }
 inline constexpr size_t first_size(const CudaencCavlcConfig *) {
     return CUDAENC_END_OF(CudaencCavlcConfig, log_opaque);
 }

@@ -746,6 +746,25 @@ typedef struct CudaencCodedBatch {
  *  is not allowed */
 int cudaenc_decoder_batch(CudaencDecoder *decoder, const CudaencCodedBatch *batch);
 
+/** Files that become packets, one behind the other. */
+typedef struct CudaencFiles {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencFiles);
+    int count;                /**< files, 0 or more */
+    const char *const *paths; /**< [count]: of regular files */
+    int threads;              /**< that read; 0: one per core, at most 8; 0..64 */
+    uint8_t *bytes;           /**< gets what the files have */
+    size_t capacity;          /**< bytes that there is room for */
+    const uint8_t **data;     /**< [count]: gets where each file begins, as CudaencCodedBatch has it */
+    size_t *size;             /**< [count]: gets the bytes of each file; 0 where it cannot be read */
+    int *errors;              /**< [count]: gets 0, or the errno of a file that cannot be read */
+} CudaencFiles;
+
+/** Reads files, from the first one up to one that there is no room for, and returns once they are there. Any thread. No
+ *  pointer may be NULL, nor a path.
+ *  @return CUDAENC_OK and *read, the files that there was room for: size[*read] tells what the next one needs;
+ *  CUDAENC_ERR_INVALID, CUDAENC_ERR_MEMORY. Files that cannot be read are no error of the call */
+int cudaenc_read_files(const CudaencFiles *files, int *read);
+
 /** No packet follows, as cudaenc_flush(). */
 int cudaenc_decoder_flush(CudaencDecoder *decoder);
 

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The C API: structures of other versions, usual formats by name, packets that are polled or waited for; decoders too.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -919,6 +925,72 @@ START_TEST(pictures_are_polled_and_waited_for) {
 }
 END_TEST
 
+// Files go into memory one behind the other, up to one that there is no room for. Those that cannot be read are empty.
+START_TEST(files_are_read) {
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("cudaenc-" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+    constexpr int kCount = 60;
+    std::vector<std::string> names, contents;
+    std::vector<const char *> paths;
+    size_t whole = 0;
+    for (size_t n = 0; n < kCount; n++) {
+        names.push_back((folder / std::to_string(n)).string());
+        contents.emplace_back(n * 113 % 4099, static_cast<char>(n));
+        whole += contents.back().size();
+        std::ofstream(names.back(), std::ios::binary) << contents.back();
+    }
+    names[7] = folder.string();
+    std::filesystem::remove(names[20]);
+    for (const size_t n : {7, 20}) whole -= std::exchange(contents[n], "").size();
+    for (const std::string &name : names) paths.push_back(name.c_str());
+    std::vector<uint8_t> bytes(whole + 1);
+    const uint8_t *data[kCount];
+    size_t sizes[kCount];
+    int errors[kCount], read = -1;
+    CudaencFiles files;
+    files = {.count = kCount,
+             .paths = paths.data(),
+             .threads = 0,
+             .bytes = bytes.data(),
+             .capacity = whole,
+             .data = data,
+             .size = sizes,
+             .errors = errors};
+    for (const int threads : {0, 1, 3, 64})
+        for (const size_t missing : {size_t{0}, size_t{1}, whole}) {
+            files.threads = threads;
+            files.capacity = whole - missing;
+            std::fill(bytes.begin(), bytes.end(), uint8_t{0xA5});
+            EXPECT_EQ(cudaenc_read_files(&files, &read), CUDAENC_OK);
+            EXPECT_EQ(read, missing == 0 ? kCount : missing == 1 ? kCount - 1 : 1);  // the first one is empty
+            for (int n = 0; n < read; n++) {
+                EXPECT_EQ(std::string(data[n], data[n] + sizes[n]), contents[static_cast<size_t>(n)]);
+                EXPECT_EQ(errors[n], n == 7 ? EISDIR : n == 20 ? ENOENT : 0);
+            }
+            if (read < kCount) EXPECT_EQ(sizes[read], contents[static_cast<size_t>(read)].size());
+            EXPECT_EQ(bytes[whole - missing], 0xA5);
+        }
+    std::filesystem::remove_all(folder);
+    const auto refused_files = [&](auto change, const char *line) {
+        CudaencFiles other = files;
+        change(other);
+        EXPECT(refused(cudaenc_read_files(&other, &read), line) && !read);
+    };
+    refused_files([](CudaencFiles &f) { f.count = -1; }, "count -1 is not allowed");
+    refused_files([](CudaencFiles &f) { f.threads = 65; }, "threads 65 is not allowed");
+    refused_files([](CudaencFiles &f) { f.paths = nullptr; }, "paths NULL");
+    refused_files([](CudaencFiles &f) { f.errors = nullptr; }, "errors NULL");
+    refused_files([](CudaencFiles &f) { f.struct_size = 8; }, "struct_size 8 of the files");
+    EXPECT(refused(cudaenc_read_files(nullptr, &read), "files NULL"));
+    EXPECT(refused(cudaenc_read_files(&files, nullptr), "read NULL"));
+    paths[3] = nullptr;
+    EXPECT(refused(cudaenc_read_files(&files, &read), "a path NULL"));
+    files.count = 0;
+    EXPECT_EQ(cudaenc_read_files(&files, &read), CUDAENC_OK);
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -947,5 +1019,6 @@ int main(int argc, char **argv) {
     tcase_add_test(receiving, packets_are_polled_and_waited_for);
     tcase_add_test(receiving, pictures_are_polled_and_waited_for);
     tcase_add_test(receiving, batches_are_decoded);
+    tcase_add_test(receiving, files_are_read);
     return run_suite(suite);
 }

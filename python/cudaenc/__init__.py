@@ -807,9 +807,9 @@ class Decoder(_Session):
             raise type(error)(f"picture 0: {error}")
         return info
 
-    def _decode_part(self, info: Any, data: list[Any], out: _planes.Out, steps: list[int], first: int) -> "_Part":
+    def _decode_part(self, info: Any, data: list[Any], out: _planes.Out, steps: list[int], first: int, readers: int) -> "_Part":
         """Of a batch's packets those from `first` on."""
-        with contextlib.closing(_files.read_ahead(data)) as groups:
+        with contextlib.closing(_files.read_ahead(data, readers)) as groups:
             part = _Part([], None, 0, [])
             for group in groups:
                 part = part.with_more(self._decode_group(info, group, out, steps, first))
@@ -967,9 +967,9 @@ def _in_parts(decoders: Sequence[Decoder], packets: Sequence[_DataOrFile], out: 
     info = decoders[0]._read_info(_files.read(data[0]) if _files.is_path(data[0]) else data[0])
     header = _planes.header_of(info)
     _planes.check(planes, header, decoders[0]._device_planes)
-    size = -(-len(data) // len(decoders))
+    size, readers = -(-len(data) // len(decoders)), max(1, _files._THREADS // len(decoders))
     with concurrent.futures.ThreadPoolExecutor(len(decoders)) as threads:
-        parts = [threads.submit(decoder._decode_part, info, data[first:first + size], planes, steps, first)
+        parts = [threads.submit(decoder._decode_part, info, data[first:first + size], planes, steps, first, readers)
                  for decoder, first in zip(decoders, range(0, len(data), size))]
     whole = functools.reduce(_Part.with_more, (part.result() for part in parts))
     for outcome in whole.outcomes:

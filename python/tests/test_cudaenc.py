@@ -486,6 +486,8 @@ class Decode(unittest.TestCase):
             with self.assertRaises(error) as caught:
                 cudaenc.decode_into(wrong, batch[:len(wrong)])
             self.assertIn(str(folder), str(caught.exception))
+        with self.assertRaisesRegex(ValueError, "it has a zero"):
+            cudaenc.decode_into([names[1], "a\0b"], batch[:2])
         with self.assertRaisesRegex(ValueError, "data of type str"):  # one packet is bytes
             cudaenc.decode(str(names[1]))
 
