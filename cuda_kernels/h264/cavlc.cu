@@ -222,6 +222,7 @@ struct ThreadUnit {
                     code_macroblock_header(p.format, loaded, bits, kFirstIntraTypeOfP);
             }
         } else {
+            put_field_decoding_flag(p.format, address, bits);
             code_macroblock_header(p.format, load_macroblock(macroblock), bits);
         }
         if (bits.bits) bits.words.put(bits.pending);

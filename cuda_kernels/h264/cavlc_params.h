@@ -57,17 +57,19 @@ CUDAENC_HD constexpr uint32_t coded_pattern(MacroblockType type, uint32_t patter
     return type == MacroblockType::pcm ? 0 : pattern | (type == MacroblockType::i16x16 ? kLumaDcPattern : 0);
 }
 
-// Beyond the piece, blocks of the piece have neighbours: to the left of its first macroblock, or above any one. They
-// come by four; of luma these are a whole 8x8 block. 8 lanes count their levels, each one half a block, or a row of an
-// 8x8 block.
+// Beyond the piece, blocks of the piece have neighbours: to the left of its first macroblock, of field pairs of its
+// first two, or above any one. They come by four; of luma these are a whole 8x8 block. 8 lanes count their levels, each
+// one half a block, or a row of an 8x8 block.
 struct alignas(8) BorderShare {
     int32_t macroblock;     // from the first one of the piece on
     uint32_t level : 10;    // its first one within the macroblock
     uint32_t coded_by : 8;  // as in Unit
     uint32_t chroma : 1;
-    uint32_t outside : 5;  // 0 to 7: above that macroblock of the piece; 8: to the left; kNoBorder: the lane has none
+    uint32_t outside : 5;  // 0 to 7: above that macroblock of the piece; 8, 9: to the left of the first, of the second;
+                           // kNoBorder: the lane has none
 };
-constexpr uint32_t kNoBorder = 9;
+constexpr int kMostLefts = 2;
+constexpr uint32_t kNoBorder = kPieceMacroblocks + kMostLefts;
 
 // The total_coeff of the blocks of a piece, [blocks_per_macroblock() * macroblock + block], and then those of borders,
 // [kOwn + 4 * border + i].
@@ -76,7 +78,7 @@ struct PieceTotals {
     static constexpr int kOwn = kPieceMacroblocks * blocks_per_macroblock(F);
     static constexpr int kAbove = 2 * luma_components(F) + (chroma_blocks(F) ? 1 : 0);  // borders of a macroblock
     static constexpr int kLeft = 2 * luma_components(F) + chroma_blocks(F) / 4;
-    static constexpr int kBorders = kPieceMacroblocks * kAbove + kLeft;
+    static constexpr int kBorders = kPieceMacroblocks * kAbove + kMostLefts * kLeft;
     static constexpr int kCount = kOwn + 4 * kBorders;
 };
 

@@ -10,7 +10,8 @@ namespace cudaenc::h264 {
 
 namespace {
 
-std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices, uint32_t width) {
+std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices, const CodedFormat &format) {
+    const uint32_t width = static_cast<uint32_t>(format.width), step = static_cast<uint32_t>(format.step());
     std::vector<PieceRange> ranges;
     uint32_t groups = 0;
     for (uint32_t s = 0; s < slices.size(); s++) {
@@ -29,12 +30,12 @@ std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices, uint32_t w
             };
             groups = range.group + 1u;
             for (uint32_t m = 0; m < range.count; m++) {
-                const bool left = i + m > 0 && (range.first + m) % width, above = i + m >= width;
+                const bool left = i + m >= step && (range.first + m) % width >= step, above = i + m >= width;
                 range.without_left |= static_cast<uint8_t>(!left << m);
                 range.without_above |= static_cast<uint8_t>(!above << m);
             }
             range.without_border |= static_cast<uint16_t>((0xFF << range.count & 0xFF) | range.without_above |
-                                                          (range.without_left & 1) << 8);
+                                                          (range.without_left & 3) << kPieceMacroblocks);
             ranges.push_back(range);
         }
     }
@@ -52,15 +53,15 @@ std::vector<GroupRange> make_groups(const std::vector<PieceRange> &pieces) {
     return groups;
 }
 
-// Four blocks beyond the piece: above a macroblock of it, or to the left of the first.
+// Four blocks beyond the piece: above a macroblock of it, or to the left of one.
 struct Border {
     int macroblock;
     bool left;
     std::array<int, 4> blocks;
 };
-// Above each macroblock, then to the left of the first.
+// Above each macroblock, then to the left of the first `lefts`.
 template <ChromaFormat F>
-std::vector<Border> make_borders() {
+std::vector<Border> make_borders(int lefts) {
     constexpr int kChroma = chroma_blocks(F);
     std::vector<Border> borders;
     const auto add_luma = [&](int macroblock, bool left, int first) {  // of two 8x8 blocks
@@ -73,9 +74,11 @@ std::vector<Border> make_borders() {
         const int cb = kChromaAcBlock + kChroma - 2, cr = cb + kChroma;
         if (kChroma) borders.push_back({m, false, {cb, cb + 1, cr, cr + 1}});
     }
-    add_luma(0, true, 4);
-    for (int b = kChromaAcBlock + 1; b < kChromaAcBlock + kChroma; b += 4)
-        borders.push_back({0, true, {b, b + 2, b + kChroma, b + kChroma + 2}});
+    for (int m = 0; m < lefts; m++) {
+        add_luma(m, true, 4);
+        for (int b = kChromaAcBlock + 1; b < kChromaAcBlock + kChroma; b += 4)
+            borders.push_back({m, true, {b, b + 2, b + kChroma, b + kChroma + 2}});
+    }
     return borders;
 }
 
@@ -87,28 +90,29 @@ uint8_t coded_by(ChromaFormat f, int block) {
     return static_cast<uint8_t>(bits);
 }
 
-// width: of the picture, in macroblocks.
 template <ChromaFormat F>
-std::vector<BorderShare> make_border_shares(int width) {
+std::vector<BorderShare> make_border_shares(const CodedFormat &format) {
     std::vector<BorderShare> shares;
-    for (const Border &border : make_borders<F>())
+    for (const Border &border : make_borders<F>(format.step()))
         for (uint32_t i = 0; i < 8; i++) {
             const int block = border.blocks[i / 2];
-            shares.push_back({.macroblock = border.macroblock - (border.left ? 1 : width),
+            const int outside = border.macroblock + (border.left ? kPieceMacroblocks : 0);
+            shares.push_back({.macroblock = border.macroblock - (border.left ? format.step() : format.width),
                               .level = (16 * static_cast<uint32_t>(block) + 8 * (i & 1)) & 1023,
                               .coded_by = coded_by(F, block),
                               .chroma = F != ChromaFormat::c444 && block >= kChromaAcBlock,
-                              .outside = (border.left ? 8 : static_cast<uint32_t>(border.macroblock)) & 31});
+                              .outside = static_cast<uint32_t>(outside & 31)});
         }
     shares.resize(border_lanes<F>(), {.macroblock = 0, .level = 0, .coded_by = 0, .chroma = 0, .outside = kNoBorder});
     return shares;
 }
 
+// step: see CodedFormat.
 template <ChromaFormat F>
-std::vector<Unit> make_units() {
+std::vector<Unit> make_units(int step) {
     using Threads = PieceThreads<F>;
     using Totals = PieceTotals<F>;
-    const std::vector<Border> borders = make_borders<F>();
+    const std::vector<Border> borders = make_borders<F>(step);
     // The place of the total_coeff of a block beyond the piece.
     const auto border_of = [&](int macroblock, bool left, int block) {
         for (size_t i = 0; i < borders.size(); i++)
@@ -121,9 +125,9 @@ std::vector<Unit> make_units() {
         const bool has_nc = kind != UnitKind::chroma_dc && kind != UnitKind::header;
         const BlockNeighbours n = has_nc ? neighbours_of(F, block) : BlockNeighbours{};
         const int own = macroblock * blocks_per_macroblock(F);
-        const int left = n.left_outside && !macroblock ? border_of(macroblock, true, n.left)
-                         : n.left_outside              ? own - blocks_per_macroblock(F) + n.left
-                                                       : own + n.left;
+        const int left = n.left_outside && macroblock < step ? border_of(macroblock, true, n.left)
+                         : n.left_outside                    ? own - step * blocks_per_macroblock(F) + n.left
+                                                             : own + n.left;
         const int above = n.above_outside ? border_of(macroblock, false, n.above) : own + n.above;
         const bool has_levels = kind != UnitKind::header && macroblock < kPieceMacroblocks;
         const Unit unit{.block = static_cast<uint32_t>(block & 63),
@@ -178,19 +182,20 @@ DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFo
     : device_(std::move(device)),
       format_(format),
       slices_(slices),
-      host_ranges_(make_ranges(slices, static_cast<uint32_t>(format.width))),
+      host_ranges_(make_ranges(slices, format)),
       host_groups_(make_groups(host_ranges_)),
       slice_room_(slices.size()),
       ranges_(upload_now(device_, host_ranges_)),
       groups_(upload_now(device_, host_groups_)),
-      units_(upload_now(device_, with_format(format.chroma, []<ChromaFormat F>() { return make_units<F>(); }))),
-      borders_(upload_now(
-          device_, with_format(format.chroma, [&]<ChromaFormat F>() { return make_border_shares<F>(format.width); }))),
+      units_(upload_now(device_,
+                        with_format(format.chroma, [&]<ChromaFormat F>() { return make_units<F>(format.step()); }))),
+      borders_(upload_now(device_,
+                          with_format(format.chroma, [&]<ChromaFormat F>() { return make_border_shares<F>(format); }))),
       tables_(upload_now(device_, std::vector<CavlcTables>{kCavlcTables})),
       parts_(upload_now(device_, std::vector<PartTables>{make_part_tables(format.field)})) {}
 
 void DeviceSliceCoder::set_slices(Device::Stream stream, const std::vector<Slice> &slices) {
-    host_ranges_ = make_ranges(slices, static_cast<uint32_t>(format_.width));
+    host_ranges_ = make_ranges(slices, format_);
     host_groups_ = make_groups(host_ranges_);
     slices_ = slices;
     division_++;

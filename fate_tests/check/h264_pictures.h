@@ -50,8 +50,10 @@ inline uint8_t random_mode(Random &random) {
 inline CodedMacroblocks random_picture(Random &random, const h264::CodedFormat &f, uint32_t most_slices,
                                        const Mix &mix) {
     using namespace h264;
-    CodedMacroblocks p{f,    random_slices(random, static_cast<uint32_t>(f.macroblocks()), most_slices), {}, {}, {}, {},
-                       false};
+    const uint32_t step = static_cast<uint32_t>(f.step());
+    CodedMacroblocks p{
+        f, random_slices(random, static_cast<uint32_t>(f.macroblocks()) / step, most_slices), {}, {}, {}, {}, false};
+    for (Slice &slice : p.slices) slice.first *= step, slice.count *= step;
     const int blocks = blocks_per_macroblock(f.chroma);
     const bool subsampled = chroma_blocks(f.chroma) > 0;
     p.levels.resize(static_cast<size_t>(f.macroblocks() * blocks * 16));

@@ -73,6 +73,19 @@ START_TEST(macroblocks) {
 }
 END_TEST
 
+// Neighbours to the left are two macroblocks away, those of a piece's first two beyond it.
+START_TEST(field_pairs) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 38);
+    for (size_t f = 0; f < std::size(h264_formats); f++)
+        for (const Mix &mix : mixes) {
+            CodedFormat format = h264_format(f, 2 * random.between(1, 11), random.between(1, 4));
+            format.field = format.field_pairs = true;
+            expect_same(device, random_picture(random, format, 1 + random.below(5), mix));
+        }
+}
+END_TEST
+
 START_TEST(one_macroblock) {
     const auto device = open_test_device(_i);
     Random random(21);
@@ -464,6 +477,7 @@ int main(int argc, char **argv) {
     TCase *c = add_case(suite, "same as the CPU");
     const int devices = static_cast<int>(device_specs.size());
     tcase_add_loop_test(c, macroblocks, 0, devices);
+    tcase_add_loop_test(c, field_pairs, 0, devices);
     tcase_add_loop_test(c, one_macroblock, 0, devices);
     tcase_add_loop_test(c, short_slices, 0, devices);
     tcase_add_loop_test(c, many_pieces, 0, devices);

@@ -42,7 +42,7 @@ void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t
         std::memset(own, 0, static_cast<size_t>(blocks));
         return;
     }
-    if (f.field_pairs && !(address & 1)) out.put(1, 1);  // mb_field_decoding_flag
+    put_field_decoding_flag(f, address, out);
     if (is_inter(m.type))
         code_inter_header(f, m, out);
     else

@@ -85,6 +85,12 @@ CUDAENC_HD bool is_coded(const Macroblock &m, ChromaFormat f, int block) {
 
 // ---- Bits
 
+// mb_field_decoding_flag (7.3.4), with which a pair of macroblocks begins.
+template <class Bits>
+CUDAENC_HD void put_field_decoding_flag(const CodedFormat &f, uint32_t address, Bits &out) {
+    if (f.field_pairs && !(address & 1)) out.put(1, 1);
+}
+
 // macroblock_layer() up to the samples of I_PCM or up to residual(), of an intra macroblock. first_type: mb_type of
 // I_NxN: 0 in I slices, 5 in P slices.
 template <class Bits>
