@@ -973,6 +973,8 @@ START_TEST(avc_intra_refusals) {
             [&](C &c) { interlaced(c), c.h264.frame_rate_num = 50; });
     refused("2048x1080 is not allowed with avc_intra_class 100 and fields",
             [&](C &c) { interlaced(c), c.format.width = 2048; });
+    refused("encrypt_parts 1 is not allowed with avc_intra_class 100 and fields",
+            [&](C &c) { interlaced(c), c.h264.encrypt_parts = 1; });
     refused("fields 2 (bottom field first) is not allowed", [](C &c) { c.fields = CUDAENC_BOTTOM_FIELD_FIRST; });
     refused("frame rate 30/1 is not allowed", [](C &c) { c.h264.frame_rate_num = 30; });
     refused("frame rate 25/1 is not allowed with avc_intra_class 200",

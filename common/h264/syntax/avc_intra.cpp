@@ -137,6 +137,9 @@ AvcIntra find_avc_intra(const CudaencFormat &format, const CudaencH264Options &o
     if (interlaced && (format.width != 1920 || format.height != 1080))
         refuse(format_string("%dx%d is not allowed with avc_intra_class %d and fields: 1920x1080 is", format.width,
                              format.height, o.avc_intra_class));
+    if (interlaced && o.encrypt_parts)  // which take levels in zig-zag order
+        refuse(format_string("encrypt_parts %d is not allowed with avc_intra_class %d and fields: it is 0",
+                             o.encrypt_parts, o.avc_intra_class));
     const int64_t num = o.frame_rate_num, den = o.frame_rate_den;
     const auto is_rate = [&](int n, int d) { return num && num * d == den * n; };
     const bool pal = interlaced ? is_rate(25, 1) : is_rate(50, 1) || (row->low_rates && is_rate(25, 1));
