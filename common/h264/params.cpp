@@ -546,7 +546,6 @@ RateTarget changed_rate(const Params &p, RateTarget r, const RateChange &change)
 }
 
 std::string only_on_cpu(const Params &p) {
-    if (p.picture.field_pairs) return "interlaced frames with avc_intra_class";
     if (p.gop_size == 1) return {};
     if (p.effort != kAllTypes) return format_string("P pictures with effort %d", p.effort);
     if (p.lookahead) return format_string("P pictures with lookahead %d", p.lookahead);

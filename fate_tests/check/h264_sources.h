@@ -26,7 +26,7 @@ inline constexpr h264::ScalingLists test_scaling_lists = [] {
     return l;
 }();
 
-// As those of AVC-Intra's interlaced classes, which CPU threads code: that of 8x8 blocks is not symmetric.
+// As those of AVC-Intra's interlaced classes: that of 8x8 blocks is not symmetric.
 inline constexpr h264::ScalingLists asymmetric_scaling_lists = [] {
     h264::ScalingLists l = test_scaling_lists;
     for (int i = 0; i < 8; i++)

@@ -843,6 +843,14 @@ void check_avc_intra(const AvcIntraCase &c, const std::vector<uint8_t> &packet, 
         std::find_if(packet.rbegin(), packet.rend(), [](uint8_t byte) { return byte; }) - packet.rbegin());
     EXPECT(zeros < c.bytes / 5 || p.qp() <= (c.flavor ? -12 : 1), "%s: %zu zeros, QP %d", what.c_str(), zeros, p.qp());
 }
+// Of device_specs; of emulators, whose sessions take seconds, one: another order of threads for each number.
+// test_h264_wavefront has them all.
+std::vector<std::string> devices_of_session(size_t number) {
+    std::vector<std::string> devices;
+    for (const std::string &device : device_specs)
+        if (device.rfind("emu", 0) || device == device_specs[number % device_specs.size()]) devices.push_back(device);
+    return devices;
+}
 START_TEST(avc_intra) {
     const AvcIntraCase &c = avc_intra_cases[_i];
     for (const int effort : {0, 1}) {
@@ -866,10 +874,7 @@ START_TEST(avc_intra) {
         config.async_depth = 5;
         config.threads = 3;
         EXPECT(encode_all(config, frames_of(pictures)) == packets, "%s: threads", what.c_str());
-        for (const std::string &device : device_specs) {
-            // An emulated session takes seconds: each has another order of threads. test_h264_wavefront has them all.
-            const std::string &one = device_specs[static_cast<size_t>(_i + effort) % device_specs.size()];
-            if (device.rfind("emu", 0) == 0 && device != one) continue;
+        for (const std::string &device : devices_of_session(static_cast<size_t>(_i + effort))) {
             config.device = device.c_str();
             EXPECT(encode_all(config, frames_of(pictures)) == packets, "%s: %s", what.c_str(), device.c_str());
         }
@@ -915,39 +920,38 @@ START_TEST(avc_intra_parameter_sets) {
 }
 END_TEST
 
-// Frames of field macroblock pairs: one IDR picture a packet, the same bytes with other threads and on devices, which
-// copy the frame to them. fate_tests/interop/interlaced.py has them decoded.
+// Frames of field macroblock pairs: one IDR picture a packet, the same bytes with other threads and on devices.
+// fate_tests/interop/interlaced.py has them decoded.
 START_TEST(avc_intra_interlaced) {
+    const int flavor = _i;
     Random random(81);
     Log log;
     const CudaencFormat format = make_h264_format(h264_inputs[5], 1920, 1080);
     std::vector<Picture> pictures;
     for (const Content content : {Content::smooth, Content::noise})
         pictures.push_back(make_content(random, format, content));
-    for (const int flavor : {CUDAENC_AVC_INTRA_PANASONIC, CUDAENC_AVC_INTRA_SONY}) {
-        CudaencConfig config = make_h264_config(format, "cpu", &log);
-        config.fields = CUDAENC_TOP_FIELD_FIRST;
-        config.h264.avc_intra_class = 100;
-        config.h264.avc_intra_flavor = flavor;
-        config.h264.frame_rate_num = flavor ? 30000 : 25;
-        config.h264.frame_rate_den = flavor ? 1001 : 1;
-        config.h264.effort = flavor ? 1 : 0;
-        config.async_depth = 2;
-        const auto packets = encode_all(config, frames_of(pictures));
-        for (const std::vector<uint8_t> &packet : packets) {
-            EXPECT(packet.size() == (flavor ? 472576 : 568832), "%zu bytes", packet.size());
-            std::vector<int> types;
-            for (size_t at = 0; at + 3 < packet.size(); at++)
-                if (!packet[at] && !packet[at + 1] && packet[at + 2] == 1) types.push_back(packet[at + 3] & 31);
-            EXPECT(types == (flavor ? sony_types : panasonic_types), "%zu NAL units", types.size());
-        }
-        config.threads = 3;
-        config.async_depth = 3;
-        EXPECT(encode_all(config, frames_of(pictures)) == packets, "threads");
-        for (const std::string &device : device_specs) {
-            config.device = device.c_str();
-            EXPECT(encode_all(config, frames_of(pictures)) == packets, "%s", config.device);
-        }
+    CudaencConfig config = make_h264_config(format, "cpu", &log);
+    config.fields = CUDAENC_TOP_FIELD_FIRST;
+    config.h264.avc_intra_class = 100;
+    config.h264.avc_intra_flavor = flavor;
+    config.h264.frame_rate_num = flavor ? 30000 : 25;
+    config.h264.frame_rate_den = flavor ? 1001 : 1;
+    config.h264.effort = flavor ? 1 : 0;
+    config.async_depth = 2;
+    const auto packets = encode_all(config, frames_of(pictures));
+    for (const std::vector<uint8_t> &packet : packets) {
+        EXPECT(packet.size() == (flavor ? 472576 : 568832), "%zu bytes", packet.size());
+        std::vector<int> types;
+        for (size_t at = 0; at + 3 < packet.size(); at++)
+            if (!packet[at] && !packet[at + 1] && packet[at + 2] == 1) types.push_back(packet[at + 3] & 31);
+        EXPECT(types == (flavor ? sony_types : panasonic_types), "%zu NAL units", types.size());
+    }
+    config.threads = 3;
+    config.async_depth = 3;
+    EXPECT(encode_all(config, frames_of(pictures)) == packets, "threads");
+    for (const std::string &device : devices_of_session(static_cast<size_t>(flavor))) {
+        config.device = device.c_str();
+        EXPECT(encode_all(config, frames_of(pictures)) == packets, "%s", config.device);
     }
 }
 END_TEST
@@ -1079,8 +1083,8 @@ int main(int argc, char **argv) {
     tcase_add_test(add_case(suite, "shared launches"), pictures_share_launches);
     TCase *classes = add_case(suite, "avc_intra");
     tcase_add_loop_test(classes, avc_intra, 0, static_cast<int>(std::size(avc_intra_cases)));
-    for (const TTest *test : {avc_intra_parameter_sets, avc_intra_interlaced, avc_intra_refusals})
-        tcase_add_test(classes, test);
+    tcase_add_loop_test(classes, avc_intra_interlaced, CUDAENC_AVC_INTRA_PANASONIC, CUDAENC_AVC_INTRA_SONY + 1);
+    for (const TTest *test : {avc_intra_parameter_sets, avc_intra_refusals}) tcase_add_test(classes, test);
     TCase *rate = add_case(suite, "rates");
     tcase_add_loop_test(rate, rates, 0, 7);
     tcase_add_test(rate, capped_quality);

@@ -40,10 +40,10 @@ void expect_same(const Coded &coded, const Coded &expected, const PictureFormat 
     const size_t size = coded.levels.size() / coded.macroblocks.size();
     for (size_t m = 0; m < coded.macroblocks.size(); m++) {
         const Macroblock &own = coded.macroblocks[m], &other = expected.macroblocks[m];
-        const std::string what =
-            format_string("%s, %dx%d, format %d, %d bits, 8x8 %d, %d slices, QP %d, macroblock %zu, %s on the CPU",
-                          device.c_str(), f.width, f.height, static_cast<int>(f.chroma), f.bit_depth, f.transform_8x8,
-                          f.slices, qp, m, type_names[static_cast<int>(other.type)]);
+        const std::string what = format_string(
+            "%s, %dx%d, format %d, %d bits, 8x8 %d, pairs %d, %d slices, QP %d, macroblock %zu, %s on the CPU",
+            device.c_str(), f.width, f.height, static_cast<int>(f.chroma), f.bit_depth, f.transform_8x8, f.field_pairs,
+            f.slices, qp, m, type_names[static_cast<int>(other.type)]);
         EXPECT(own.type == other.type, "%s: %s", what.c_str(),
                static_cast<int>(own.type) < 4 ? type_names[static_cast<int>(own.type)] : "nothing");
         EXPECT(!std::memcmp(&own, &other, sizeof own), "%s: another macroblock", what.c_str());
@@ -143,11 +143,12 @@ START_TEST(adaptive_quantisation) {
 }
 END_TEST
 
-// Slices that begin within rows, I_8x8 alone, scaling lists, an offset of chroma's QP, a lowest QP.
+// Slices that begin within rows, I_8x8 alone, scaling lists, an offset of chroma's QP, a lowest QP; field macroblock
+// pairs.
 START_TEST(avc_intra) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 120);
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 60; round++) {
         PictureFormat f{random.between(1, 150),
                         random.between(1, 120),
                         ChromaFormat::c422,
@@ -156,11 +157,15 @@ START_TEST(avc_intra) {
                         true,
                         true,
                         false};
+        if (round % 3 == 2) {
+            f.field = f.field_pairs = true;
+            f.height = 4 * ((f.height + 3) / 4);
+        }
         f.slices = random.between(1, std::min(10, f.macroblock_rows()));
         f.even_slices = !random.one_in(4);
         f.only_8x8 = true;
         f.chroma_qp_index_offset = random.between(-12, 12);
-        f.scaling = random.one_in(4) ? nullptr : &test_scaling_lists;
+        f.scaling = random.one_in(4) ? nullptr : f.field_pairs ? &asymmetric_scaling_lists : &test_scaling_lists;
         const int lowest = -qp_bd_offset(f.bit_depth);
         if (random.one_in(2)) f.lowest_qp = random.between(lowest, 20);
         std::vector<Source> sources;

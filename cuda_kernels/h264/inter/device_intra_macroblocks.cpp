@@ -50,7 +50,9 @@ void DeviceIntraMacroblocks::code(Device::Stream stream, const Picture &picture,
                           .macroblocks = inter.macroblocks,
                           .levels = inter.levels,
                           .qp = 0,
-                          .serial = ++buffers.pictures};
+                          .serial = ++buffers.pictures,
+                          .step = 1,
+                          .field = 0};
     for (int c = 0; c < 3; c++) params.decoded[c] = {picture.decoded[c].data, picture.decoded[c].stride};
     const unsigned rows = static_cast<unsigned>(format_.macroblock_rows());
     const int columns = format_.macroblock_columns();

@@ -38,6 +38,7 @@ DEVICE uint32_t satd_16x16(const IntraCandidatesParams<BitDepth> &p, const Avail
     if (lane < 16) s.samples[(1 + lane) * kLumaPitch] = load_readonly(own + lane * p.source.stride - 1);
     warp_sync();
     const Place place{.x = static_cast<uint32_t>(x),
+                      .index = 0,
                       .address = 0,
                       .available = available,
                       .qp = nullptr,

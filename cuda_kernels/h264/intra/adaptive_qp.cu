@@ -25,7 +25,7 @@ KERNEL(kQpThreads, h264_adaptive_qp, AdaptiveQpParams)
     }
     sum = warp_add(sum);
     squares = warp_add(squares);
-    if (lane == 0) p.qps[m] = static_cast<int8_t>(p.choice.at(column, row, sum, squares));
+    if (lane == 0) p.qps[m * p.step] = static_cast<int8_t>(p.choice.at(column, row, sum, squares));
 }
 
 KERNEL(kQpThreads, h264_qp_delta, QpDeltaParams)

@@ -17,7 +17,8 @@ struct AdaptiveQpParams {
     int32_t picture_width, picture_height;  // samples
     uint32_t columns, macroblocks;
     MacroblockQps choice;
-    int8_t *qps;  // of each macroblock
+    int8_t *qps;        // of each macroblock, `step` from one to the next
+    uint32_t step = 1;  // see WavefrontPicture
 };
 
 // Grid: a thread a macroblock, in thread-blocks of kQpThreads.

@@ -14,6 +14,18 @@ namespace cudaenc::h264 {
 
 namespace {
 
+// Of each field of a frame of field pairs.
+PictureFormat field_of(PictureFormat f) {
+    f.height /= f.step();
+    f.field_pairs = false;
+    return f;
+}
+SampleLayout field_of(SampleLayout s, int field, int fields) {
+    s.data += field * s.stride;
+    s.stride *= fields;
+    return s;
+}
+
 // At most one slice begins in each.
 std::vector<MacroblockRow> make_rows(const PictureFormat &f) {
     const int columns = f.macroblock_columns();
@@ -104,16 +116,17 @@ std::vector<WavefrontTables> make_wavefront_tables(ChromaFormat format, bool fie
 
 DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format, int in_flight)
     : device_(std::move(device)),
-      format_(format),
-      launch_pictures_(launches_of(in_flight).pictures),
+      fields_(format.step()),
+      format_(field_of(format)),
+      launch_pictures_(std::min(launches_of(in_flight).pictures, kLaunchPictures / fields_)),
       threads_(static_cast<unsigned>(32 * warps_of(*device_, format, in_flight))),
       blocks_(blocks_of(*device_, format, in_flight)),
-      rows_(upload_now(device_, make_rows(format))),
+      rows_(upload_now(device_, make_rows(format_))),
       qp_choices_(upload_now(device_, make_qp_choices(format))),
       tables_(upload_now(device_, make_wavefront_tables(format.chroma, format.field))) {}
 
 IntraBuffers DeviceIntraCoder::make_buffers() const {
-    const size_t macroblocks = static_cast<size_t>(format_.macroblocks());
+    const size_t macroblocks = static_cast<size_t>(format_.macroblocks() * fields_);
     return {.macroblocks = {device_, macroblocks},
             .levels = {device_, macroblocks * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma))},
             .ranked = {device_, macroblocks},
@@ -141,14 +154,12 @@ WavefrontArguments DeviceIntraCoder::arguments_of(Device::Stream stream, std::sp
                                                   int aq_strength, const MacroblockSlice *slices) const {
     WavefrontArguments arguments = this->arguments();
     arguments.tickets = pictures.front().buffers->tickets.data();
-    arguments.picture_count = static_cast<uint32_t>(pictures.size());
-    for (size_t i = 0; i < pictures.size(); i++)
-        arguments.pictures[i] = prepare(stream, pictures[i], aq_strength, slices);
+    for (const Picture &picture : pictures) prepare(stream, picture, aq_strength, slices, arguments);
     return arguments;
 }
 
 Grid DeviceIntraCoder::grid_of(size_t pictures) const {
-    return {static_cast<unsigned>(std::min(blocks_, useful_blocks(format_) * static_cast<int>(pictures)))};
+    return {static_cast<unsigned>(std::min(blocks_, useful_blocks(format_) * static_cast<int>(pictures) * fields_))};
 }
 
 void DeviceIntraCoder::code(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const {
@@ -175,26 +186,34 @@ void DeviceIntraCoder::code(Device::Stream stream, const Picture &picture, int a
     if (is_adaptive(picture, aq_strength)) queue_qp_deltas(stream, picture);
 }
 
-// Queues what comes before the wavefront.
-WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture &picture, int aq_strength,
-                                           const MacroblockSlice *slices) const {
+// Queues what comes before the wavefront, and adds the picture to its arguments.
+void DeviceIntraCoder::prepare(Device::Stream stream, const Picture &picture, int aq_strength,
+                               const MacroblockSlice *slices, WavefrontArguments &arguments) const {
     IntraBuffers &b = *picture.buffers;
     const bool adaptive = is_adaptive(picture, aq_strength);
-    if (adaptive) queue_qps(stream, picture, aq_strength);
     if (b.pictures == 0) {
         device_->fill(stream, b.records.data(), 0, b.records.bytes());
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
     }
-    rank(stream, picture.components, luma_components(format_.chroma), b.ranked.data(), slices);
-    const auto &[first, second, third] = picture.components;
-    return {.components = {first, second, third},
+    const uint32_t serial = b.pictures++ % kRecordSerials + 1;
+    for (int field = 0; field < fields_; field++) {
+        std::array<SampleLayout, 3> components = picture.components;
+        for (SampleLayout &layout : components) layout = field_of(layout, field, fields_);
+        const int64_t first = int64_t{field} * format_.macroblocks();
+        if (adaptive) queue_qps(stream, picture, aq_strength, components[0], b.qps.data() + field);
+        rank(stream, components, luma_components(format_.chroma), b.ranked.data() + first, slices);
+        arguments.pictures[arguments.picture_count++] = {
+            .components = {components[0], components[1], components[2]},
             .qps = adaptive ? b.qps.data() : nullptr,
-            .ranked = b.ranked.data(),
-            .records = b.records.data(),
+            .ranked = b.ranked.data() + first,
+            .records = b.records.data() + first * record_words(format_.chroma),
             .macroblocks = b.macroblocks.data(),
             .levels = b.levels.data(),
             .qp = picture.qp,
-            .serial = b.pictures++ % kRecordSerials + 1};
+            .serial = serial,
+            .step = static_cast<uint32_t>(fields_),
+            .field = static_cast<uint32_t>(field)};
+    }
 }
 
 void DeviceIntraCoder::rank(Device::Stream stream, const std::array<SampleLayout, 3> &components, int count,
@@ -220,10 +239,11 @@ void DeviceIntraCoder::rank(Device::Stream stream, const std::array<SampleLayout
         queue.operator()<3>();
 }
 
-void DeviceIntraCoder::queue_qps(Device::Stream stream, const Picture &picture, int aq_strength) const {
+void DeviceIntraCoder::queue_qps(Device::Stream stream, const Picture &picture, int aq_strength,
+                                 const SampleLayout &luma, int8_t *qps) const {
     const uint32_t macroblocks = static_cast<uint32_t>(format_.macroblocks());
     device_->launch(stream, {static_cast<unsigned>(ceil_div(macroblocks, kQpThreads / 32))}, kQpThreads,
-                    AdaptiveQpParams{.luma = picture.components[0],
+                    AdaptiveQpParams{.luma = luma,
                                      .picture_width = format_.width,
                                      .picture_height = format_.height,
                                      .columns = static_cast<uint32_t>(format_.macroblock_columns()),
@@ -234,11 +254,12 @@ void DeviceIntraCoder::queue_qps(Device::Stream stream, const Picture &picture, 
                                                 .lowest = format_.lowest_qp,
                                                 .bit_depth = format_.bit_depth,
                                                 .regions = picture.regions},
-                                     .qps = picture.buffers->qps.data()});
+                                     .qps = qps,
+                                     .step = static_cast<uint32_t>(fields_)});
 }
 
 void DeviceIntraCoder::queue_qp_deltas(Device::Stream stream, const Picture &picture) const {
-    const uint32_t macroblocks = static_cast<uint32_t>(format_.macroblocks());
+    const uint32_t macroblocks = static_cast<uint32_t>(format_.macroblocks() * fields_);
     device_->launch(stream, {static_cast<unsigned>(ceil_div(macroblocks, kQpThreads))}, kQpThreads,
                     QpDeltaParams{.macroblocks = picture.buffers->macroblocks.data(),
                                   .count = macroblocks,

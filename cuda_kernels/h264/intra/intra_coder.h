@@ -26,7 +26,8 @@ struct IntraBuffers {
 // Tables of a format's kernels: one element.
 std::vector<WavefrontTables> make_wavefront_tables(ChromaFormat format, bool field);
 
-// Formats are plain(), or those of AVC-Intra: 4:2:2 with only_8x8, slices of a row of macroblocks or more.
+// Formats are plain(), or those of AVC-Intra: 4:2:2 with only_8x8, slices of a row of macroblocks or more, also with
+// field_pairs. Those are coded as two field pictures, whose macroblocks have their places in the frame.
 class DeviceIntraCoder {
   public:
     // in_flight: so many pictures are coded at once.
@@ -35,15 +36,16 @@ class DeviceIntraCoder {
     // Pictures that are to share a launch: 1 where a driver runs as many launches side by side as there are pictures.
     int launch_pictures() const { return launch_pictures_; }
 
-    // A picture, whose components lie in device memory. qp: see PictureQuality.
+    // A picture, of field pairs a frame, whose components lie in device memory. qp: see PictureQuality.
     struct Picture {
         IntraBuffers *buffers;
         std::array<SampleLayout, 3> components;
         int qp;
         QpRegions regions = {};
     };
-    // Queues the coding of at most kLaunchPictures. aq_strength: see PictureQuality. The results lie in their buffers
-    // once the stream has run. Not for graphs: parameters change with pictures.
+    // Queues the coding of at most kLaunchPictures, of frames of field pairs half as many. aq_strength: see
+    // PictureQuality. The results lie in their buffers once the stream has run. Not for graphs: parameters change with
+    // pictures.
     void code(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const;
     // The same of one picture, whose reconstruction is asked for: planes of whole macroblocks, of
     // decoded_sample_bytes(). slices: of macroblocks, in device memory. Each begins in or behind one of the format.
@@ -61,12 +63,14 @@ class DeviceIntraCoder {
     WavefrontArguments arguments_of(Device::Stream stream, std::span<const Picture> pictures, int aq_strength,
                                     const MacroblockSlice *slices = nullptr) const;
     Grid grid_of(size_t pictures) const;
-    WavefrontPicture prepare(Device::Stream stream, const Picture &picture, int aq_strength,
-                             const MacroblockSlice *slices) const;
-    void queue_qps(Device::Stream stream, const Picture &picture, int aq_strength) const;
+    void prepare(Device::Stream stream, const Picture &picture, int aq_strength, const MacroblockSlice *slices,
+                 WavefrontArguments &arguments) const;
+    void queue_qps(Device::Stream stream, const Picture &picture, int aq_strength, const SampleLayout &luma,
+                   int8_t *qps) const;
     void queue_qp_deltas(Device::Stream stream, const Picture &picture) const;
     const std::shared_ptr<Device> device_;
-    const PictureFormat format_;
+    const int fields_;            // that a picture is coded as: 2 of field pairs, else 1
+    const PictureFormat format_;  // of each
     const int launch_pictures_;
     const unsigned threads_;  // of a thread-block
     const int blocks_;        // that a launch has at most

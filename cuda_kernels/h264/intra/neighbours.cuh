@@ -53,7 +53,7 @@ DEVICE void leave_record(const Place &place, WavefrontState<F> &s, const Decisio
     }
     warp_sync();
     if (lane < kWords)
-        atomic_store(s.picture.records + uint64_t{place.address} * kWords + static_cast<uint32_t>(lane),
+        atomic_store(s.picture.records + uint64_t{place.index} * kWords + static_cast<uint32_t>(lane),
                      uint64_t{s.picture.serial} << 48 | uint64_t{s.record[3 * lane + 2]} << 32 |
                          uint64_t{s.record[3 * lane + 1]} << 16 | s.record[3 * lane]);
 }

@@ -72,7 +72,9 @@ struct WavefrontState {
 
 // What is the same for a macroblock's warps.
 struct Place {
-    uint32_t x, address;
+    uint32_t x;
+    uint32_t index;    // of the macroblock in the picture, see WavefrontPicture
+    uint32_t address;  // the same but of field pairs
     Available available;
     const QpChoice *qp;
     int32_t bit_depth, most;  // the largest sample

@@ -59,8 +59,8 @@ DEVICE void leave_macroblock(const Params &p, const MacroblockRow &row, const Pl
             write_macroblock(place, s, decision, slice.number, slice.first == place.address);
         } else {
             const bool next = AvcIntra && place.x >= row.next;
-            write_macroblock(place, s, decision, row.slice + next,
-                             next ? place.x == row.next : row.first_in_slice && place.x == 0);
+            const bool first = next ? place.x == row.next : row.first_in_slice && place.x == 0;
+            write_macroblock(place, s, decision, row.slice + next, first && !(AvcIntra && s.picture.field));
         }
     }
     if (warp.own == warp.last) leave_record(place, s, decision);
@@ -87,7 +87,8 @@ DEVICE void code_row(const Params &p, const MacroblockRow &row, const Warps<AvcI
     CUDAENC_NO_UNROLL
     for (uint32_t x = 0; x < columns; x++) {
         place.x = x;
-        place.address = row.y * columns + x;
+        place.index = row.y * columns + x;
+        place.address = AvcIntra ? place.index * s.picture.step + s.picture.field : place.index;
         if constexpr (Params::kReconstructs)
             place.available = available_in(p.slices[place.address], place.address, x, columns);
         else if constexpr (AvcIntra)

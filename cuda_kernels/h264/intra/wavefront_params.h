@@ -52,21 +52,23 @@ struct WavefrontTables {
     CavlcTables cavlc;
 };
 
-// A picture of a launch.
+// A picture of a launch; of a frame of field macroblock pairs a field, whose macroblocks lie in turn with those of the
+// other one.
 struct WavefrontPicture {
     SampleLayout components[3];
-    const int8_t *qps;  // QPY of each macroblock; nullptr: all have `qp`
-    const RankedModes *ranked;
-    uint64_t *records;        // [record_words() * macroblock]
-    Macroblock *macroblocks;  // qp_delta is 0
-    int16_t *levels;
+    const int8_t *qps;          // QPY by address; nullptr: all have `qp`
+    const RankedModes *ranked;  // of the picture's own macroblocks
+    uint64_t *records;          // of the same, [record_words() * macroblock]
+    Macroblock *macroblocks;    // by address; qp_delta is 0
+    int16_t *levels;            // by address
     int32_t qp;
-    uint32_t serial;  // 1 to kRecordSerials; 0 before the first
+    uint32_t serial;       // 1 to kRecordSerials; 0 before the first
+    uint32_t step, field;  // the address of macroblock i is i step + field; step: see CodedFormat
 };
 constexpr int kLaunchPictures = 8;  // at most
 struct WavefrontArguments {
     static constexpr bool kReconstructs = false;
-    CodedFormat format;
+    CodedFormat format;  // of field pairs that of a field
     int32_t picture_width, picture_height;
     uint32_t long_level_prefix, pcm_without_zeros;  // PictureFormat
     const MacroblockRow *rows;                      // the same of all pictures
