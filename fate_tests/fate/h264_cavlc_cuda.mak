@@ -125,6 +125,7 @@ $(call H264_CAVLC_CUDA,fields-hrd-cbr,mix,yuv420p,46x36,12,-vf setfield=tff -b:v
 # AVC-Intra and XAVC Intra: the least of their sizes.
 $(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v),mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v)))
 $(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v)-effort1,mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v) -effort 1))
+$(foreach e,0 1,$(call H264_CAVLC_CUDA,avcintra-interlaced-effort$(e),mix,yuv422p10le,1920x1080,1,-vf setfield=tff -avcintra-class 100 -effort $(e)))
 
 # Rate control.
 $(foreach b,100k 400k 2M,$(call H264_CAVLC_CUDA,bitrate-$(b),vsynth3,yuv420p,34x34,25,-b:v $(b)))

@@ -57,6 +57,7 @@ check() {
 
 while IFS=' ' read -r name format _; do
     [ -n "$format" ] || continue # make tells of a new source, by a tab
+    [[ $name != avcintra-interlaced* ]] || continue # MBAFF, which the tests' decoder has not: interlaced.py
     stream=$build/tests/data/fate/h264_cavlc_cuda-$name.h264
     reconstructions=$work/reconstructions
     [[ $name != encrypt* ]] || reconstructions= # decoders show other pictures
