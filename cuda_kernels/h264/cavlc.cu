@@ -222,7 +222,7 @@ struct ThreadUnit {
                     code_macroblock_header(p.format, loaded, bits, kFirstIntraTypeOfP);
             }
         } else {
-            put_field_decoding_flag(p.format, address, bits);
+            if constexpr (F == ChromaFormat::c422) put_field_decoding_flag(p.format, address, bits);  // of AVC-Intra
             code_macroblock_header(p.format, load_macroblock(macroblock), bits);
         }
         if (bits.bits) bits.words.put(bits.pending);

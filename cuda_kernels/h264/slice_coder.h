@@ -37,7 +37,7 @@ struct PictureUpload {
 
 class DeviceSliceCoder {
   public:
-    // slices: all macroblocks, in order.
+    // format: that of field pairs is 4:2:2. slices: all macroblocks, in order.
     DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFormat &format, const std::vector<Slice> &slices);
     // The slices from the next code() on. Queues copies for it; nothing is in flight. Errors leave no slices: they have
     // to be set anew.
