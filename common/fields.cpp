@@ -138,7 +138,7 @@ int FrameRing::receive(PooledBuffer &output, void *&opaque, Receive when) {
     const Frame whole = std::move(frame);
     frames_.pop_front();
     if (whole.error) std::rethrow_exception(whole.error);
-    output = join(*whole.first, *second);
+    output = join(*whole.first, std::move(second));
     return CUDAENC_OK;
 }
 
@@ -147,22 +147,31 @@ void FrameRing::flush() {
     ring_.flush();
 }
 
-PooledBuffer FrameRing::join(const CudaencBuffer &first, const CudaencBuffer &second) const {
-    PooledBuffer packet = packets_->take(first.size + second.size);
-    packet->set_packet(0, first.size + second.size);
-    std::memcpy(packet->data, first.data, first.size);
-    std::memcpy(packet->data + first.size, second.data, second.size);
-    if (set_field_size_) {
-        set_field_size_(packet->data, first.size);
-        set_field_size_(packet->data + first.size, second.size);
+// The packet of a frame: the memory of its second field, where that has both, else a copy.
+PooledBuffer FrameRing::join(const CudaencBuffer &first, PooledBuffer second) const {
+    const size_t second_size = second->size, size = first.size + second_size;
+    if (!first.memory) {
+        second->set_packet(static_cast<size_t>(second->data - second->memory) - first.size, size);
+    } else {
+        PooledBuffer both = packets_->take(size);
+        std::memcpy(both->data, first.data, first.size);
+        std::memcpy(both->data + first.size, second->data, second_size);
+        both->missed = second->missed;
+        both->missed_above = second->missed_above;
+        second = std::move(both);
     }
-    const CudaencBuffer &missing = first.missed.empty() ? second : first;
-    packet->quality = first.quality;
-    packet->delta = first.delta;
-    packet->missed = missing.missed;
-    packet->missed_above = missing.missed_above;
-    packet->metadata_warning = first.metadata_warning;
-    return packet;
+    if (set_field_size_) {
+        set_field_size_(second->data, first.size);
+        set_field_size_(second->data + first.size, second_size);
+    }
+    if (!first.missed.empty()) {
+        second->missed = first.missed;
+        second->missed_above = first.missed_above;
+    }
+    second->quality = first.quality;
+    second->delta = first.delta;
+    second->metadata_warning = first.metadata_warning;
+    return second;
 }
 
 }  // namespace cudaenc

@@ -49,7 +49,7 @@ class FrameRing {
         PooledBuffer first;           // and this is its packet, if it has no error
     };
     int receive_field(PooledBuffer &output, void *&opaque, Receive when);
-    PooledBuffer join(const CudaencBuffer &first, const CudaencBuffer &second) const;
+    PooledBuffer join(const CudaencBuffer &first, PooledBuffer second) const;
 
     Ring<Encoder> ring_;
     int fields_ = CUDAENC_PROGRESSIVE;

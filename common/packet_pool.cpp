@@ -19,7 +19,10 @@ constexpr size_t kIdleBuffers = 64;  // as many as a ring holds
 
 void BufferReturn::operator()(CudaencBuffer *buffer) const noexcept {
     const auto pool = std::move(buffer->pool);  // outlives the call
-    pool->put(buffer);
+    if (pool)
+        pool->put(buffer);
+    else
+        delete buffer;
 }
 
 PacketPool::~PacketPool() {
@@ -64,6 +67,13 @@ PooledBuffer PacketPool::take(size_t size) {
     buffer->metadata_warning.clear();
     buffer->set_packet(0, size);
     return PooledBuffer(buffer);
+}
+
+PooledBuffer PacketPool::without_memory(size_t size) {
+    PooledBuffer buffer(new CudaencBuffer{});
+    buffer->size = size;
+    buffer->quality = CUDAENC_NO_QUALITY;
+    return buffer;
 }
 
 void PacketPool::put(CudaencBuffer *buffer) noexcept {

@@ -16,7 +16,7 @@ class PacketPool;
 
 // Owns the bytes of a packet. Keeps its pool alive, and with it the device.
 struct CudaencBuffer {
-    uint8_t *memory;
+    uint8_t *memory;  // nullptr: of the first field of a frame, whose bytes lie before those of the second one
     size_t capacity;  // of the memory, padding included
     uint8_t *data;    // of the packet, within the memory
     size_t size;      // of the packet; in host memory CUDAENC_PACKET_PADDING zero bytes follow
@@ -47,6 +47,7 @@ class PacketPool : public std::enable_shared_from_this<PacketPool> {
         : device_(std::move(device)), on_device_(on_device) {}
     ~PacketPool();
     PooledBuffer take(size_t size);  // thread-safe; the padding is zeroed, the data is not
+    static PooledBuffer without_memory(size_t size);
     void put(CudaencBuffer *buffer) noexcept;
 
   private:

@@ -63,6 +63,7 @@ struct SourcePicture : CudaencFrame {
     SourcePicture() = default;
     SourcePicture(const CudaencFrame &frame, PictureKind its_kind = PictureKind::frame, bool is_second = false)
         : CudaencFrame(frame), kind(its_kind), second_field(is_second) {}
+    bool is_first_field() const { return kind != PictureKind::frame && !second_field; }
     PictureKind kind = PictureKind::frame;
     bool second_field = false;
 };

@@ -19,6 +19,7 @@ struct FrameSlot : DeviceSlot<PooledBuffer> {
     DeviceArray<SampleLayout> device_layout;  // the same in device memory, after FrameUpload::queue_layout()
     bool layout_uploaded = false;
     DeviceArray<uint8_t> pixels;  // planes of a frame from host memory
+    size_t packet_bytes = 0;      // 0: it is not complete
 };
 
 // Brings the planes of frames where kernels read them. Frames in device memory stay where they are.
@@ -67,11 +68,35 @@ class DeviceEncoder : public DevicePipeline<Encoder, S> {
     }
 
     // Codecs that need more of a frame than its samples call it first.
-    void take(S &s, const SourcePicture &frame) override { s.frame = frame; }
+    void take(S &s, const SourcePicture &frame) override {
+        s.frame = frame;
+        s.packet_bytes = 0;
+        s.earlier = frame.second_field ? last_taken_ : nullptr;
+        last_taken_ = &s;
+    }
     void reset(S &s) noexcept override { s.layout_uploaded = false; }
+
+    // For complete(): a packet of so many bytes. place(from, to) writes that of slot `from` to `to`, and queues
+    // downloads on the stream of `s`. A first field stays where it is until the second one, which is of the frame,
+    // places both.
+    template <class Place>
+    PooledBuffer make_packet(S &s, size_t bytes, const Place &place) {
+        s.packet_bytes = bytes;
+        if (s.frame.is_first_field()) return PacketPool::without_memory(bytes);
+        S *const first = static_cast<S *>(s.earlier);
+        const size_t before = first ? first->packet_bytes : 0;  // a field that failed, whose frame is lost, has none
+        PooledBuffer packet = packets_->take(before + bytes);
+        if (before) place(*first, packet->data);
+        place(s, packet->data + before);
+        packet->set_packet(before, bytes);
+        return packet;
+    }
 
     const std::shared_ptr<PacketPool> packets_;
     FrameUpload upload_;  // queue() begins with it
+
+  private:
+    S *last_taken_ = nullptr;
 };
 
 }  // namespace cudaenc

@@ -25,6 +25,7 @@ struct DeviceSlot {
     explicit DeviceSlot(const std::shared_ptr<Device> &device)
         : stream(device), worked(device, false), copied(device, false) {}
     virtual ~DeviceSlot() = default;
+    bool is_complete() const { return !in_flight || output || error; }
     Stream stream;
     Event worked;                               // all work but the download is done
     bool deferred = false;                      // the work waits for queue_deferred()
@@ -34,11 +35,12 @@ struct DeviceSlot {
     QueuedGraph graph;                          // of its work
     std::vector<std::unique_ptr<Event>> times;  // one more than stages; none unless they are timed
     bool in_flight = false;
-    bool went_on = false;          // go_on() queued work that may not be done
-    bool copying = false;          // downloads are queued
-    bool copied_recorded = false;  // behind them
-    std::optional<Output> output;  // of complete()
-    std::exception_ptr error;      // of complete()
+    bool went_on = false;           // go_on() queued work that may not be done
+    bool copying = false;           // downloads are queued
+    bool copied_recorded = false;   // behind them
+    std::optional<Output> output;   // of complete()
+    std::exception_ptr error;       // of complete()
+    DeviceSlot *earlier = nullptr;  // a slot that is to complete before this one
 };
 
 // P: a Pipeline, such as Encoder. S: a DeviceSlot of its output, with the buffers of the codec's stages.
@@ -232,7 +234,7 @@ class DevicePipeline : public P {
         for (int i = 1; i < slots(); i++) {
             S &s = *slots_[static_cast<size_t>((slot + i) % slots())];
             if (!s.in_flight || s.deferred) return;
-            if (s.output || s.error) continue;
+            if (s.is_complete() || (s.earlier && !s.earlier->is_complete())) continue;
             try {
                 if (!device_->done(s.awaited)) {
                     if (s.went_on) continue;

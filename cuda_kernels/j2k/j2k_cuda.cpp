@@ -44,6 +44,7 @@ struct Slot : FrameSlot {
     Tier2::Buffers tier2;
     FrameMetadata metadata;              // that frame points to
     uint64_t box_bytes = 0, number = 0;  // of the frame
+    std::vector<uint8_t> boxes, filler;  // before its codestream, and behind the main header
     bool has_psnr = false;               // truncate_to_psnr() was called
     double missed_psnr = 0;              // see PsnrThreshold
     std::vector<int> revisions;          // of each layer; none before the first
@@ -281,18 +282,23 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
             s.graph_again.graph.reset();
             tier2_.allocate_codestream(s.stream, s.tier2, bytes + bytes / 4);
             write_codestream(s);
+            device_->synchronize(s.stream);
         }
-        const std::vector<uint8_t> filler = make_filler(p_.least_bytes, s.box_bytes + bytes),
-                                   boxes = make_jp2_boxes(p_, s.frame, bytes + filler.size());
-        packet = packets_->take(boxes.size() + bytes + filler.size());
-        uint8_t *out = packet->data + boxes.size();
-        const size_t before = filler.empty() ? 0 : header_.bytes.size();
-        if (before) queue_download(s, out, s.tier2.codestream.data(), before);
-        queue_download(s, out + before + filler.size(), s.tier2.codestream.data() + before, bytes - before);
-        std::copy(filler.begin(), filler.end(), out + before);
-        std::copy(boxes.begin(), boxes.end(), packet->data);
+        s.filler = make_filler(p_.least_bytes, s.box_bytes + bytes);
+        s.boxes = make_jp2_boxes(p_, s.frame, bytes + s.filler.size());
+        packet = make_packet(s, s.boxes.size() + bytes + s.filler.size(),
+                             [&](const Slot &from, uint8_t *to) { place_packet(s, from, to); });
         budget_.describe_packet(s.missed_psnr, *packet);
         packet->metadata_warning = metadata_warning(p_, s.frame);
+    }
+
+    // Brings the packet of `from` to `to`; downloads are those of `s`.
+    void place_packet(Slot &s, const Slot &from, uint8_t *to) {
+        to = std::copy(from.boxes.begin(), from.boxes.end(), to);
+        const size_t before = from.filler.empty() ? 0 : header_.bytes.size();
+        if (before) queue_download(s, to, from.tier2.codestream.data(), before);
+        to = std::copy(from.filler.begin(), from.filler.end(), to + before);
+        queue_download(s, to, from.tier2.codestream.data() + before, from.tier2.result.data()->bytes - before);
     }
 
     // Finds the threshold at which the frame has its PSNR, truncates and writes it.

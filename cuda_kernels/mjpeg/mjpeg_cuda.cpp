@@ -46,7 +46,7 @@ struct Slot : FrameSlot {
     DeviceArray<PieceBits> piece_bits;
     DeviceArray<uint8_t> bytes;
     uint32_t serial = 0;  // of the frame; 0: links and sums must be cleared
-    PooledBuffer out;     // the packet; coded bytes begin at `room`
+    PooledBuffer out;     // the packet that kernels write, if they do; coded bytes begin at `room`
     size_t room;          // for the headers before them
     Metadata metadata;
     int32_t scale;
@@ -104,8 +104,8 @@ class MjpegDeviceEncoder : public DeviceEncoder<Slot> {
             make(s.bytes, bytes + bytes / 4 + kLineBytes);
         }
         s.out.reset();
-        s.out = packets_->take(s.room + bytes + kEndRoom);
-        const size_t words = StoredBits::words_for(s.out->capacity, pieces_);
+        if (kernels_write_packet(s)) s.out = packets_->take(s.room + bytes + kEndRoom);
+        const size_t words = StoredBits::words_for(coded(s).capacity, pieces_);
         if (joined_ && words > s.bit_words.count()) {
             s.bit_words = {};
             make(s.bit_words, words);
@@ -151,7 +151,8 @@ class MjpegDeviceEncoder : public DeviceEncoder<Slot> {
         if (s.header.size() > s.room)
             throw Error(CUDAENC_ERR_INTERNAL, "marker segments that are larger than their room");
     }
-    void place_header(Slot &s) { place(s, s.out->memory + s.room - s.header.size(), s.header); }
+    uint8_t *packet_begin(Slot &s) const { return s.out->memory + s.room - s.header.size(); }
+    void place_header(Slot &s) { place(s, packet_begin(s), s.header); }
 
     // Copies what the host has made to the packet.
     void place(Slot &s, uint8_t *to, const std::vector<uint8_t> &bytes) {
@@ -166,11 +167,15 @@ class MjpegDeviceEncoder : public DeviceEncoder<Slot> {
         s.serial = 0;
     }
 
+    // Else it is downloaded, once its place is known: behind the first field that of the second.
+    bool kernels_write_packet(const Slot &s) const {
+        return device_packets_ || (!copied_ && s.frame.kind == PictureKind::frame);
+    }
     CodedBytes coded(Slot &s) const {
-        uint8_t *const packet = s.out->memory + s.room;
-        const uint64_t capacity = s.out->capacity - s.room - kEndRoom;
+        uint8_t *const packet = s.out ? s.out->memory + s.room : nullptr;
+        const uint64_t capacity = s.out ? s.out->capacity - s.room - kEndRoom : UINT64_MAX;
         return {.bytes = device_packets_ ? packet : s.bytes.data(),
-                .packet = copied_ || device_packets_ ? nullptr : packet,
+                .packet = device_packets_ ? nullptr : packet,
                 .capacity = device_packets_ ? capacity : std::min(s.bytes.count() - kLineBytes, capacity),
                 .result = s.result.data()};
     }
@@ -317,21 +322,32 @@ class MjpegDeviceEncoder : public DeviceEncoder<Slot> {
         if (p_.optimal && !p_.frame_bytes) s.huffman = result.huffman;
         if (p_.frame_bytes) s.header = make_frame_header(p_, s.metadata, s.divisors);
         if (!headed) complete_header(s);
-        if (!headed || !device_packets_) place_header(s);
-        uint8_t *bytes = s.out->memory + s.room;
+        const size_t size = s.header.size() + result.bytes + 2;
+        if (kernels_write_packet(s)) {
+            place_packet(s, s, packet_begin(s));
+            if (device_packets_ && (!headed || scans_.size() > 1)) s.copying = true;
+            s.out->set_packet(s.room - s.header.size(), size);
+            packet = std::move(s.out);
+        } else {
+            packet = make_packet(s, size, [&](const Slot &from, uint8_t *to) { place_packet(s, from, to); });
+        }
+        describe_packet(p_, s.scale, *packet);
+        packet->metadata_warning = s.metadata.warning;
+    }
+
+    // Brings to `to` what kernels did not write there of the packet of `from`; downloads are those of `s`.
+    void place_packet(Slot &s, const Slot &from, uint8_t *to) {
+        const FrameResult &result = *from.result.data();
+        if (!device_packets_ || p_.frame_bytes || p_.optimal) place(s, to, from.header);
+        uint8_t *bytes = to + from.header.size();
         for (size_t i = 0; i < scans_.size(); i++) {
             const uint64_t begin = result.scan[i], end = i + 1 < scans_.size()
                                                              ? result.scan[i + 1] - scan_headers_[i + 1].size()
                                                              : result.bytes;
-            if (copied_ && !device_packets_) queue_download(s, bytes + begin, s.bytes.data() + begin, end - begin);
+            if (!kernels_write_packet(from)) queue_download(s, bytes + begin, from.bytes.data() + begin, end - begin);
             if (i) place(s, bytes + begin - scan_headers_[i].size(), scan_headers_[i]);
         }
         if (!device_packets_) bytes[result.bytes] = kEoi >> 8, bytes[result.bytes + 1] = kEoi & 0xFF;
-        if (device_packets_ && (!headed || scans_.size() > 1)) s.copying = true;
-        s.out->set_packet(s.room - s.header.size(), s.header.size() + result.bytes + 2);
-        describe_packet(p_, s.scale, *s.out);
-        s.out->metadata_warning = s.metadata.warning;
-        packet = std::move(s.out);
     }
 
     const Params p_;

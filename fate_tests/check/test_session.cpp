@@ -1001,6 +1001,38 @@ START_TEST(fields_are_pictures_of_every_other_line) {
 }
 END_TEST
 
+// Both fields come from the device into one packet: where frames are coded again, outgrow their memory or have filler.
+START_TEST(fields_share_a_packet) {
+    using Set = void (*)(CudaencConfig &);
+    const Set sets[] = {
+        [](CudaencConfig &) {},
+        [](CudaencConfig &c) { c.j2k.pred = CUDAENC_J2K_DWT53; },
+        [](CudaencConfig &c) { c.j2k.compression_ratio = 5; },
+        [](CudaencConfig &c) { c.j2k.min_frame_bytes = 4000; },
+        [](CudaencConfig &c) { c.codec = CUDAENC_CODEC_MJPEG, c.mjpeg.quality = 100; },
+        [](CudaencConfig &c) { c.codec = CUDAENC_CODEC_MJPEG, c.mjpeg.huffman = CUDAENC_MJPEG_HUFFMAN_DEFAULT; },
+        [](CudaencConfig &c) { c.codec = CUDAENC_CODEC_MJPEG, c.mjpeg.frame_bytes = 1200; },
+    };
+    Random random(13);
+    const auto pictures = make_pictures(random, gray(48, 32), 6);
+    for (const Set set : sets) {
+        const size_t number = static_cast<size_t>(&set - sets);
+        Log log;
+        CudaencConfig config = make_config(pictures[0].format, "cpu", &log);
+        cudaenc_config_defaults(&config, number < 4 ? CUDAENC_CODEC_J2K : CUDAENC_CODEC_MJPEG);
+        config.format = pictures[0].format;
+        config.fields = CUDAENC_TOP_FIELD_FIRST;
+        if (number < 4) config.j2k.format = CUDAENC_J2K_CODESTREAM;
+        set(config);
+        config.device = "cpu";
+        const auto expected = encode_all(config, pictures);
+        config.device = "emu";
+        for (config.async_depth = 1; config.async_depth < 5; config.async_depth++)
+            EXPECT(encode_all(config, pictures) == expected, "%zu, async_depth %d", number, config.async_depth);
+    }
+}
+END_TEST
+
 // Threads copy frames of a megabyte and more to pinned memory; their rows have other places there.
 // Frames may lie in one place of device memory with rows of other strides, but not with those of 4 GiB.
 START_TEST(strides_in_device_memory_may_change) {
@@ -1250,6 +1282,7 @@ int main(int argc, char **argv) {
     tcase_add_test(pictures, large_frames_take_memory_of_any_kind);
     tcase_add_test(pictures, strides_in_device_memory_may_change);
     tcase_add_test(pictures, fields_are_pictures_of_every_other_line);
+    tcase_add_test(pictures, fields_share_a_packet);
     tcase_add_test(pictures, codestreams_larger_than_their_pictures);
     tcase_add_test(pictures, targets_of_huge_pictures_are_refused);
     tcase_add_test(pictures, frames_are_checked);
