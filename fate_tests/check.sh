@@ -172,6 +172,7 @@ done
 [ "${SANITIZE-}" != thread ] || finish
 beside interop-x264 fate_tests/interop/x264.sh ${MEDIA:+"$MEDIA"}
 beside interop-interlaced fate_tests/interop/interlaced.py "$FATE" ${MEDIA:+"$MEDIA"}
+beside interop-bmx build/venv/bin/python3 fate_tests/interop/bmx.py "$FATE"
 beside interop-chromium fate_tests/interop/chromium.py "$FATE/ffmpeg"
 beside interop-jpeg-decode fate_tests/interop/jpeg_decode.sh "$FATE" ${MEDIA:+"$MEDIA"}
 beside errors fate_tests/interop/errors.sh "$FATE"

@@ -70,6 +70,7 @@ build/tidy/%.read: %.cpp build/obj/%.o .clang-tidy
 
 build/venv/bin/jpylyzer:
 	@python3 -m venv build/venv && build/venv/bin/pip --quiet install jpylyzer
+	@-build/venv/bin/pip --quiet install mxfuse # bmx, not for every platform
 
 $(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc_emu.so make/tests.mk
 	$(call link,-lz)
