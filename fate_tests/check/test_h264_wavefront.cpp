@@ -201,6 +201,24 @@ START_TEST(large_pictures) {
 }
 END_TEST
 
+// As AVC-Intra's class 100 has them: progressive, interlaced.
+START_TEST(avc_intra_frames) {
+    const auto device = open_test_device(_i);
+    Random random(150);
+    const bool large = benched_on_gpu(device);
+    PictureFormat f{large ? 1920 : 160, large ? 1080 : 320, ChromaFormat::c422, 10, 10, true, true, false};
+    f.even_slices = f.only_8x8 = true;
+    for (const bool pairs : {false, true}) {
+        f.field = f.field_pairs = pairs;
+        f.scaling = pairs ? &asymmetric_scaling_lists : &test_scaling_lists;
+        std::vector<Source> sources;
+        sources.emplace_back(random, f, Content::mixed);
+        bench(pairs ? "AVC-Intra, interlaced" : "AVC-Intra", device, f.macroblocks(), "macroblocks",
+              [&] { expect_same(device, sources, 20, 1, 256); });
+    }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -211,6 +229,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, adaptive_quantisation, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, avc_intra, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, shared_launches, 0, static_cast<int>(device_specs.size()));
+    tcase_add_loop_test(c, avc_intra_frames, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, large_pictures, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }
