@@ -275,6 +275,7 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     config.h264.intra_refresh = s->h264.intra_refresh;
     config.h264.slice_max_bytes = s->h264.slice_max_bytes;
     config.h264.lookahead = s->h264.lookahead;
+    config.h264.weighted_prediction = s->h264.weighted_prediction;
     if (s->h264.lookahead && avctx->flags & AV_CODEC_FLAG_LOW_DELAY) {
         av_log(avctx, AV_LOG_ERROR, "lookahead %d is not allowed with -flags low_delay: it is 0\n", s->h264.lookahead);
         return AVERROR(EINVAL);
@@ -358,6 +359,7 @@ static const AVOption options[] = {
     { "intra_refresh", "Pictures in which columns of intra macroblocks pass over the picture, again and again; 0: none", OFFSET(h264.intra_refresh), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1000, VE },
     { "slice_max_bytes", "Bytes of NAL units of slices at most, without start codes, with P pictures; 0: any", OFFSET(h264.slice_max_bytes), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1000000, VE },
     { "lookahead", "Pictures that a P picture waits for, to lower QPs of what they are predicted from; 0: none", OFFSET(h264.lookahead), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 48, VE },
+    { "weighted_prediction", "Weights of P pictures, which fades need", OFFSET(h264.weighted_prediction), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "encrypt_key", "AES key in hex, 16, 24 or 32 bytes: signs of levels turn by it, with encrypt_iv", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
     { "encrypt_parts", "What a key turns beside signs, any combination", OFFSET(h264.encrypt_parts), AV_OPT_TYPE_FLAGS, { .i64 = 0 }, 0, CUDAENC_H264_ENCRYPT_PLACES | CUDAENC_H264_ENCRYPT_MODES, VE, .unit = "encrypt_parts" },
     CONST("places", "Places of levels in their blocks", CUDAENC_H264_ENCRYPT_PLACES, "encrypt_parts"),

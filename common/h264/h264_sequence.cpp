@@ -135,6 +135,7 @@ PooledBuffer SequencePipeline::code(int slot) {
 void SequencePipeline::choose_type(Picture &picture) {
     picture.key = gop_.begins(picture.forced_key);
     planner_.plan(picture);
+    picture.weights = p_.weighted_prediction && !picture.key ? sequence_.choose_weights(pool()) : PictureWeights{};
     if (!picture.key && gop_.looks_for_cuts() && gop_.is_cut(sequence_.scene_costs(picture.qp, pool()))) {
         picture.key = true;
         planner_.plan_again(picture);

@@ -40,6 +40,7 @@ static constexpr Option<CudaencH264Options> rows[] = {
      640, 1000000},
     {OPTION(lookahead), "Pictures that a P picture waits for, to lower QPs of what they are predicted from; 0: none", 0,
      1, 48},
+    {OPTION(weighted_prediction), "Weights of P pictures, which fades need", 0, 0, 1},
     {OPTION(encrypt_parts), "What a key turns beside signs, any combination", 0, 0, 3, "places modes"},
 };
 const OptionTable<CudaencH264Options> kH264Options = rows;

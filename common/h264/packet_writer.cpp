@@ -123,6 +123,8 @@ void PacketWriter::make_predicted(PictureState &picture, int frame_num) const {
     picture.header.nal_unit_type = kNalSlice;
     picture.header.nal_ref_idc = 2;
     picture.header.slice_type = SliceType::p;
+    if (p_.weighted_prediction) picture.header.weights = picture.weights;
+    picture.header.has_chroma = p_.picture.chroma != ChromaFormat::c400;
     picture.header.frame_num = frame_num % (1 << p_.sets.frame_num_bits);
     if (p_.intra_refresh) {
         const int number = (frame_num - 1) % p_.intra_refresh;

@@ -22,6 +22,7 @@ struct PictureState : PlannedPicture {
     bool forced_key;         // its frame asks for an IDR picture
     QpRegions regions;       // of interest
     RefreshColumns refresh;  // of a P picture
+    PictureWeights weights;  // likewise, before make_predicted()
     bool recovery_point;     // of a P picture with which a refresh begins
     bool second_field = false;
 };

@@ -238,6 +238,10 @@ void check_gop(const CudaencH264Options &o, const Profile &profile) {
                              o.slice_max_bytes));
     if (o.gop_size == 1 && o.lookahead)
         refuse(format_string("lookahead %d is not allowed with gop_size 1: it goes with P pictures", o.lookahead));
+    if (o.gop_size == 1 && o.weighted_prediction)
+        refuse("weighted_prediction 1 is not allowed with gop_size 1: it goes with P pictures");
+    if (profile.idc == 66 && o.weighted_prediction)
+        refuse("weighted_prediction 1 is not allowed with profile baseline: it goes with main and above");
     if (o.lookahead && o.intra_refresh)
         refuse(format_string("lookahead %d is not allowed with intra_refresh: it is 0", o.lookahead));
     if (o.slice_max_bytes && o.slices)
@@ -455,6 +459,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, int
     p.gop_size = o.gop_size;
     p.least_gop_size = o.min_gop_size ? o.min_gop_size : std::max(o.gop_size / 10, 1);
     p.scene_cut = o.scene_cut;
+    p.weighted_prediction = o.weighted_prediction;
     p.intra_refresh = o.intra_refresh;
     p.lookahead = o.lookahead;
     p.slice_max_bytes = o.slice_max_bytes;
@@ -482,6 +487,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, int
     // recovery_frame_cnt is a difference of frame_num. FFmpeg's decoder is late to recover, or loses the order of
     // pictures, from a picture on whose frame_num is 0, or without it: so that is rare.
     sets.frame_num_bits = o.intra_refresh ? 16 : 4;
+    sets.weighted_pred = o.weighted_prediction;
     sets.level_idc = level.idc;
     sets.format = p.picture.coded();
     sets.width = format.width;

@@ -33,6 +33,7 @@ struct Params {
     int scene_cut;             // see Gop
     int lookahead;             // pictures that a picture waits for; 0: none
     int slice_max_bytes;       // of a NAL unit; 0: slices are fixed
+    bool weighted_prediction;  // P pictures have weights where they pay
     int intra_refresh;         // pictures of a refresh; 0: there is none
     int most_vertical_vector;  // samples, of the level
     uint32_t encrypt_parts;    // ScrambledParts

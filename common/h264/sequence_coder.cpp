@@ -24,7 +24,7 @@ void SequenceCoder::begin(const SampleLayout *components, ThreadPool &pool) {
 
 SceneCosts SequenceCoder::scene_costs(int qp, ThreadPool &pool) {
     const MotionSearch &search = predicted_coder_.search(qp, before_, source_, pool);
-    const BytePlane &now = source_.levels[1], &before = before_.source.levels[1];
+    const BytePlane &now = predicted_coder_.compared(source_).levels[1], &before = before_.source.levels[1];
     const size_t rows = static_cast<size_t>(format_.macroblock_rows());
     std::vector<SceneCosts> of_rows(rows);
     pool.for_each(rows, [&](size_t row) {

@@ -25,6 +25,10 @@ class SequenceCoder {
     }
     // The next picture, before all that follows.
     void begin(const SampleLayout *components, ThreadPool &pool);
+    // Of the picture, by the last one that was kept, before what follows; else it has no weights.
+    const PictureWeights &choose_weights(ThreadPool &pool) {
+        return predicted_coder_.choose_weights(before_, source_, pool);
+    }
     // Of the picture, and the last one that was kept: by a search as encode() at this QP has it.
     SceneCosts scene_costs(int qp, ThreadPool &pool);
     // As IntraCoder::encode(). predicted: from the last picture that was kept; then refresh tells of

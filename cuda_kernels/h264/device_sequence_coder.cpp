@@ -65,11 +65,12 @@ SequenceFrame DeviceSequenceCoder::make_frame() const {
     return frame;
 }
 
-SequenceBuffers DeviceSequenceCoder::make_buffers(bool finds_cuts) const {
+SequenceBuffers DeviceSequenceCoder::make_buffers(bool finds_cuts, bool weighs) const {
     SequenceBuffers buffers{.intra = intra_coder_.make_buffers(),
                             .intra_macroblocks = intra_macroblocks_.make_buffers(),
                             .search = search_.make_buffers()};
     if (finds_cuts) buffers.costs = std::make_unique<PinnedArray<SceneCosts>>(device_, static_cast<size_t>(rows_));
+    if (weighs) buffers.weighed = search_.make_weighed_source();
     return buffers;
 }
 
@@ -91,11 +92,12 @@ void DeviceSequenceCoder::search(Device::Stream stream, const Picture &picture) 
     if (!picture.before) return;
     choose_qps(stream, picture);
     if (host_slices_.empty()) intra_macroblocks_.rank(stream, picture.components, picture.buffers->intra_macroblocks);
-    search_.find(stream, picture.own->source, picture.before->source, motion_lambda_of(picture.qp),
-                 picture.buffers->search);
+    const DevicePyramid &before = picture.before->source;
+    if (const auto &weighed = picture.buffers->weighed) search_.weigh(stream, picture.own->source, before, *weighed);
+    const DevicePyramid &source = compared(picture);
+    search_.find(stream, source, before, motion_lambda_of(picture.qp), picture.buffers->search);
     if (picture.buffers->costs)
-        search_.find_costs(stream, picture.own->source, picture.before->source, picture.buffers->search,
-                           picture.buffers->costs->data());
+        search_.find_costs(stream, source, before, picture.buffers->search, picture.buffers->costs->data());
 }
 
 SceneCosts DeviceSequenceCoder::scene_costs(const SequenceBuffers &buffers) const {
@@ -178,15 +180,16 @@ void DeviceSequenceCoder::code_predicted(Device::Stream stream, const Picture &p
     const ReferencePlanes reference = planes_of(*picture.before);
     const int drop_step = std::max(0, picture.qp - kMaxQp);
     const DevicePlane &luma = picture.own->source.levels[0];
-    refinement_.find(stream, luma, reference, picture.buffers->search.found.data(), intra.qps.data(), drop_step,
-                     picture.refresh, refined_);
+    refinement_.find(stream, compared(picture).levels[0], reference, picture.buffers->search.found.data(),
+                     intra.qps.data(), drop_step, picture.refresh, refined_);
     DeviceInterCoder::Picture inter{.luma = luma.plane(),
                                     .components = picture.components,
                                     .decoded = {},
                                     .qps = intra.qps.data(),
                                     .drop_step = drop_step,
                                     .field = refined_.motion[0].data(),
-                                    .refresh = picture.refresh};
+                                    .refresh = picture.refresh,
+                                    .weights = picture.weights};
     for (int c = 0; c < 3; c++) inter.decoded[c] = picture.own->decoded[c].plane();
     const DeviceInterCoder::Results results{.macroblocks = intra.macroblocks.data(),
                                             .levels = intra.levels.data(),

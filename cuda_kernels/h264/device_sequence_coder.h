@@ -27,7 +27,8 @@ struct SequenceBuffers {
     DeviceMotionSearch::Buffers search;
     std::optional<int> constant_qp = {};  // that intra.qps has
     std::unique_ptr<PinnedArray<SceneCosts>> costs =
-        nullptr;  // of rows of macroblocks; nullptr: scene cuts are not looked for
+        nullptr;                                       // of rows of macroblocks; nullptr: scene cuts are not looked for
+    std::unique_ptr<WeighedSource> weighed = nullptr;  // with weighted prediction
 };
 
 // Pictures are loaded and searched ahead, each on a stream of its own. They are coded in order, all on one stream, with
@@ -41,7 +42,7 @@ class DeviceSequenceCoder {
     // The slices of what is coded from here on, in place of the format's. Queues a copy; nothing is in flight.
     void set_slices(Device::Stream stream, const std::vector<Slice> &slices);
     SequenceFrame make_frame() const;
-    SequenceBuffers make_buffers(bool finds_cuts) const;
+    SequenceBuffers make_buffers(bool finds_cuts, bool weighs = false) const;
 
     struct Picture {
         SequenceBuffers *buffers;
@@ -50,6 +51,7 @@ class DeviceSequenceCoder {
         int qp;                       // see PictureQuality
         RefreshColumns refresh = {};  // of intra refresh, of a P picture
         QpRegions regions = {};
+        PictureWeights weights = {};  // those that weights() has told
     };
     // Queues what needs the source alone.
     void load(Device::Stream stream, const Picture &picture) const;
@@ -57,6 +59,10 @@ class DeviceSequenceCoder {
     void search(Device::Stream stream, const Picture &picture) const;
     // Of a picture that was searched, once the stream has run that.
     SceneCosts scene_costs(const SequenceBuffers &buffers) const;
+
+    static PictureWeights weights(const SequenceBuffers &buffers) {
+        return buffers.weighed ? *buffers.weighed->host_weights.data() : PictureWeights{};
+    }
 
     // Queues the coding: macroblocks and levels, for DeviceSliceCoder. Behind search(), and keep() of the picture
     // before.
@@ -71,6 +77,10 @@ class DeviceSequenceCoder {
   private:
     bool is_adaptive(const Picture &picture) const {
         return (aq_strength_ || picture.regions.count) && picture.qp <= kMaxQp;
+    }
+    // What motion is searched for.
+    static const DevicePyramid &compared(const Picture &picture) {
+        return picture.buffers->weighed ? picture.buffers->weighed->pyramid : picture.own->source;
     }
     void choose_qps(Device::Stream stream, const Picture &picture) const;
     void code_predicted(Device::Stream stream, const Picture &picture);

@@ -29,9 +29,9 @@ struct LoadedFrame : SequenceFrame {
 
 struct Slot : FrameSlot {
     Slot(const std::shared_ptr<Device> &device, const DeviceSequenceCoder &coder, const DeviceSliceCoder &slice_coder,
-         size_t slices, bool finds_cuts, bool divides)
+         size_t slices, bool finds_cuts, bool weighs, bool divides)
         : FrameSlot(device),
-          buffers(coder.make_buffers(finds_cuts)),
+          buffers(coder.make_buffers(finds_cuts, weighs)),
           coded(slice_coder.make_buffers(divides)),
           host_headers(device, slices),
           headers(device, slices),
@@ -77,7 +77,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         for (int i = 0; i <= slots; i++) frames_.push_back(std::make_unique<LoadedFrame>(device_, coder_.make_frame()));
         for (int i = 0; i < slots; i++) {
             add_slot(std::make_unique<Slot>(device_, coder_, slice_coder_, most_slices, gop_->looks_for_cuts(),
-                                            division_.has_value()));
+                                            p_.weighted_prediction, division_.has_value()));
             slot(i).picture.slot = i;
         }
     }
@@ -122,7 +122,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         }
         start_deferred();
         if (!ahead) settle_all();
-        if (ahead && s.before && gop_->looks_for_cuts()) {
+        if (ahead && s.before && plans_by_search()) {
             s.deferred = true;
             deferred_ = &s;
         } else {
@@ -156,6 +156,8 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         encode(s);
     }
 
+    // Whether a picture's type, or its weights, follow from its search.
+    bool plans_by_search() const { return gop_->looks_for_cuts() || p_.weighted_prediction; }
     // The picture's type, and its first QP.
     void plan(Slot &s) {
         s.gop.emplace(*gop_);
@@ -164,13 +166,15 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         s.picture.prefix = s.as_key.prefix;
         s.picture.sei_at = s.as_key.sei_at;
         s.picture.refresh = {};
+        s.picture.weights = {};
         s.picture.key = gop_->begins(s.picture.forced_key);
         if (!p_.rate.constant()) s.planner = std::make_unique<QpPlanner>(*planner_);
         planner_->plan(s.picture);
-        if (!s.picture.key && gop_->looks_for_cuts()) {
+        if (!s.picture.key && plans_by_search()) {
             search(s);
             device_->synchronize(s.searched);
-            if (gop_->is_cut(coder_.scene_costs(s.buffers))) {
+            s.picture.weights = DeviceSequenceCoder::weights(s.buffers);
+            if (gop_->looks_for_cuts() && gop_->is_cut(coder_.scene_costs(s.buffers))) {
                 s.picture.key = true;
                 planner_->plan_again(s.picture);
             }
@@ -190,7 +194,8 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
                 .components = {c[0], c[1], c[2]},
                 .qp = s.picture.qp,
                 .refresh = s.picture.refresh,
-                .regions = s.picture.regions};
+                .regions = s.picture.regions,
+                .weights = s.picture.weights};
     }
 
     // Queues the search of a P picture, where it was not searched at its QP.

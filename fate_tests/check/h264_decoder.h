@@ -155,6 +155,7 @@ struct Prediction {
     const InterMacroblock *inter = nullptr;
     const Picture *reference = nullptr;
     bool constrained_intra = false;  // constrained_intra_pred_flag
+    ExplicitWeight weights[3] = {};  // of components
 };
 // How a slice is filtered.
 struct SliceFilter {
@@ -276,10 +277,10 @@ class Picture {
         for (int y = 0; y < h; y++)
             for (int x = 0; x < w; x++) {
                 const MotionVector v = motion_.vector((x0(c) + x) * 4 / w, (y0(c) + y) * 4 / h);
-                if (luma_like(c))
-                    to[w * y + x] = plane.luma(4 * (x0(c) + x) + v.x, 4 * (y0(c) + y) + v.y);
-                else
-                    to[w * y + x] = plane.chroma(8 * (x0(c) + x) + v.x, 8 * (y0(c) + y) + (h == 16 ? 2 * v.y : v.y));
+                const int sample =
+                    luma_like(c) ? plane.luma(4 * (x0(c) + x) + v.x, 4 * (y0(c) + y) + v.y)
+                                 : plane.chroma(8 * (x0(c) + x) + v.x, 8 * (y0(c) + y) + (h == 16 ? 2 * v.y : v.y));
+                to[w * y + x] = prediction_.weights[c].apply(sample, bit_depth_);
             }
     }
     int samples() const {

@@ -90,6 +90,7 @@ inline CudaencH264Options random_h264_options(Random &random, const CudaencForma
         o.scene_cut = random.between(0, 100), o.min_gop_size = random.between(0, o.gop_size);
         if (random.one_in(2)) o.intra_refresh = random.between(1, o.gop_size - 1);
         if (random.one_in(4)) o.slices = 0, o.slice_max_bytes = random.between(640, 3000);
+        o.weighted_prediction = o.profile != CUDAENC_H264_CONSTRAINED_BASELINE && random.one_in(2);
         if (random.one_in(4)) o.intra_refresh = 0, o.lookahead = random.between(1, 48);
         o.effort = 0;
         o.keystream = nullptr;
@@ -106,13 +107,14 @@ inline std::string describe_h264(const CudaencConfig &config) {
         "%dx%d, %d components in %d planes, Cb 2^%d, 2^%d, depth %d; profile %d, level %d, slices %d, rate_control %d, "
         "qp %d, aq %d, effort %d, bit_rate %lld, max_rate %lld, buffer_size %lld, cbr %d, hrd %d, qp_min %d, qp_max "
         "%d, deblock %d, aud %d, repeat_headers %d, timecodes %d, %d/%d frames/s, keystream %d, encrypt_parts %d, "
-        "gop_size %d, scene_cut %d, min_gop_size %d, intra_refresh %d, slice_max_bytes %d, lookahead %d",
+        "gop_size %d, scene_cut %d, min_gop_size %d, intra_refresh %d, slice_max_bytes %d, lookahead %d, "
+        "weighted_prediction %d",
         f.width, f.height, f.components, f.planes, f.component[1].log2_subsample_x, f.component[1].log2_subsample_y,
         f.component[0].depth, o.profile, o.level, o.slices, o.rate_control, o.qp, o.aq, o.effort,
         static_cast<long long>(o.bit_rate), static_cast<long long>(o.max_rate), static_cast<long long>(o.buffer_size),
         o.cbr, o.hrd, o.qp_min, o.qp_max, o.deblock, o.aud, o.repeat_headers, o.timecodes, o.frame_rate_num,
         o.frame_rate_den, o.keystream != nullptr, o.encrypt_parts, o.gop_size, o.scene_cut, o.min_gop_size,
-        o.intra_refresh, o.slice_max_bytes, o.lookahead);
+        o.intra_refresh, o.slice_max_bytes, o.lookahead, o.weighted_prediction);
 }
 
 }  // namespace cudaenc::testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Motion of P macroblocks and their prediction, written from H.264's clause 8.4 and from nothing of the encoder's.
-// Frames with one reference picture; no weighted prediction.
+// Frames with one reference picture.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -100,6 +100,15 @@ class Motion {
 
     const int columns_;
     std::vector<Block> blocks_;
+};
+
+// Weights of a component, explicit (8.4.2.3).
+struct ExplicitWeight {
+    int denominator = 0, weight = 1, offset = 0;  // denominator: its logarithm; offset: of samples of 8 bits
+    int apply(int sample, int bit_depth) const {
+        const int rounded = denominator ? (sample * weight + (1 << denominator >> 1)) >> denominator : sample * weight;
+        return std::clamp(rounded + offset * (1 << (bit_depth - 8)), 0, (1 << bit_depth) - 1);
+    }
 };
 
 // A plane of a reference picture, whose edges repeat.

@@ -481,13 +481,16 @@ struct ParsedPps {
     bool constrained_intra = false, transform_8x8_mode = false;
     bool has_scaling = false;
     ParsedScaling scaling;
+    bool weighted_pred = false;
 };
 inline ParsedPps parse_pps(const Nal &nal) {
     require(nal.type == 8 && nal.ref_idc, "a PPS");
     BitReader in(nal.rbsp);
     ParsedPps p;
     require(in.ue() == 0 && in.ue() == 0 && !in.u1() && !in.u1() && in.ue() == 0, "identifiers, CAVLC, slice groups");
-    require(in.ue() == 0 && in.ue() == 0 && !in.u1() && in.u(2) == 0, "references");
+    require(in.ue() == 0 && in.ue() == 0, "references");
+    p.weighted_pred = in.u1();
+    require(in.u(2) == 0, "weighted_bipred_idc");
     p.pic_init_qp = 26 + in.se();
     require(in.se() == 0, "pic_init_qs_minus26");
     p.chroma_qp_index_offset = p.second_chroma_qp_index_offset = in.se();
@@ -508,14 +511,33 @@ struct ParsedSliceHeader {
     uint32_t first_macroblock, idr_pic_id = 0, frame_num, pic_order_cnt_lsb = 0;
     bool is_p, is_field = false, is_bottom = false;
     int qp_delta, disable_deblocking_filter_idc, alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
+    decoder::ExplicitWeight weights[3] = {};
 };
 // What the header depends on.
 struct SliceSyntax {
     int nal_type = 5, ref_idc = 3, frame_num_bits = 4, pic_order_cnt_type = 2, order_bits = 4;
-    bool fields = false;
+    bool fields = false, weighted_pred = false, monochrome = false;
 };
-inline SliceSyntax syntax_of(const Nal &nal, const ParsedSps &s) {
-    return {nal.type, nal.ref_idc, s.frame_num_bits, s.pic_order_cnt_type, s.order_bits, s.fields};
+inline SliceSyntax syntax_of(const Nal &nal, const ParsedSps &s, const ParsedPps &p = {}) {
+    return {nal.type,     nal.ref_idc, s.frame_num_bits, s.pic_order_cnt_type,
+            s.order_bits, s.fields,    p.weighted_pred,  has_chroma_format(s.profile_idc) && s.chroma_format_idc == 0};
+}
+// 7.3.3.2, of one reference picture.
+inline void parse_weights(BitReader &in, bool monochrome, decoder::ExplicitWeight (&to)[3]) {
+    const int components = monochrome ? 1 : 3;
+    for (int c = 0; c < components; c++) {
+        if (c < 2) to[c].denominator = static_cast<int>(in.ue());
+        if (c == 2) to[c].denominator = to[1].denominator;
+        require(to[c].denominator <= 7, "luma_log2_weight_denom, chroma_log2_weight_denom");
+        to[c].weight = 1 << to[c].denominator;
+    }
+    bool has = false;
+    for (int c = 0; c < components; c++) {
+        if (c < 2) has = in.u1();
+        if (!has) continue;
+        to[c].weight = in.se(), to[c].offset = in.se();
+        require(std::abs(to[c].weight) <= 128 && std::abs(to[c].offset) <= 128, "a weight, an offset");
+    }
 }
 inline ParsedSliceHeader parse_slice_header(BitReader &in, const SliceSyntax &syntax = {}) {
     const bool idr = syntax.nal_type == 5;
@@ -540,6 +562,7 @@ inline ParsedSliceHeader parse_slice_header(BitReader &in, const SliceSyntax &sy
     if (h.is_p) {
         if (in.u1()) require(in.ue() == 0, "num_ref_idx_l0_active_minus1");
         require(!in.u1(), "ref_pic_list_modification_flag_l0");
+        if (syntax.weighted_pred) parse_weights(in, syntax.monochrome, h.weights);
     }
     if (idr)
         require(!in.u1() && !in.u1(), "dec_ref_pic_marking");

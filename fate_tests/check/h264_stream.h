@@ -79,6 +79,7 @@ inline void decode_picture(StreamPicture &p, const StreamPicture *before) {
         const uint32_t next = (before->slices[0].frame_num + 1) & ((1u << p.sps.frame_num_bits) - 1);
         require(p.slices[0].frame_num == next, "frame_num follows that of the picture before");
         prediction = {p.parsed->inter.data(), before->decoded.get(), p.pps.constrained_intra};
+        std::copy_n(p.slices[0].weights, 3, prediction.weights);  // slices of a picture have the same
     }
     p.decoded->decode(p.parsed->macroblocks.data(), p.parsed->levels.data(), prediction);
     p.decoded->filter(filters);
@@ -103,7 +104,7 @@ inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &byte
         BitReader in(nal.rbsp);
         ParsedSliceHeader header{};
         const bool is_slice = nal.type == 1 || nal.type == 5;
-        if (is_slice) header = parse_slice_header(in, syntax_of(nal, sps));
+        if (is_slice) header = parse_slice_header(in, syntax_of(nal, sps, pps));
         if (pictures.empty() ||
             (in_slices && (nal.type != 12 || zeros_follow) && (!is_slice || !header.first_macroblock))) {
             pictures.emplace_back();

@@ -17,8 +17,8 @@ using namespace cudaenc::testing;
 
 namespace {
 
-enum class Motion { none, pan, many, cut, noise, fade, kinds };
-const char *const motion_names[] = {"none", "pan", "many", "cut", "noise", "fade"};
+enum class Motion { none, pan, many, cut, noise, light, fade, kinds };
+const char *const motion_names[] = {"none", "pan", "many", "cut", "noise", "light", "fade"};
 
 // Something with edges and texture, moved by quarter samples; picture `number` of a sequence.
 int sample_of(Random &random, Motion motion, int number, int c, int x, int y) {
@@ -31,10 +31,11 @@ int sample_of(Random &random, Motion motion, int number, int c, int x, int y) {
     if (motion == Motion::many) dx = (x / 24 % 5 - 2) * 9 * number, dy = (y / 20 % 3 - 1) * 13 * number;
     if (motion == Motion::cut && number > 2) seed += 400;
     if (motion == Motion::noise) noise = random.between(-90, 90);
-    if (motion == Motion::fade) light = 9 * number;
+    if (motion == Motion::light) light = 9 * number;
     const int x4 = (c ? 8 : 4) * x + dx, y4 = (c ? 8 : 4) * y + dy;
     int v = 40 + wave(x4 + 3 * seed, 128) / 2 + wave(y4 + x4 / 2 + seed, 64) + noise + light;
     if (((x4 >> 6) + (y4 >> 5) * 3 + seed) % 5 == 0) v += 60;
+    if (motion == Motion::fade) v = c ? 128 + (v - 128) * (9 - number) / 9 : v * (9 - number) / 9;
     return std::clamp(v, 0, 255);
 }
 
@@ -291,6 +292,7 @@ CudaencConfig config_of(Random &random, const CudaencFormat &format, Rate rate, 
     if (is_420 && format.component[0].depth == 8)
         o.profile = random.between(CUDAENC_H264_CONSTRAINED_BASELINE, CUDAENC_H264_HIGH);
     o.aud = random.between(0, 1);
+    o.weighted_prediction = o.profile != CUDAENC_H264_CONSTRAINED_BASELINE && random.one_in(2);
     if (random.one_in(2)) o.slices = random.between(1, (format.height + 15) / 16);
     o.rate_control = CUDAENC_H264_CONSTANT_QP;
     o.qp = rate == Rate::level ? random.between(0, 3) : random.between(0, 51);

@@ -33,13 +33,26 @@ uint32_t error_of_8x8(const Sample *a, const Sample *b) {
 
 }  // namespace
 
+// Predicted samples, 16 in a row, or 8 of chroma.
+void InterCoder::weigh(int component, int columns, int rows, Sample *samples) const {
+    const int32_t offset = component ? weights_.chroma_offset() : weights_.offset;
+    const int stride = format_.columns(component);
+    for (int y = 0; y < rows; y++, samples += stride)
+        for (int x = 0; x < columns; x++)
+            samples[x] = static_cast<Sample>(weights_.weigh(samples[x], offset, format_.bit_depth));
+}
+
 // The square of so many luma samples from column x and row y of the macroblock on.
 void InterCoder::predict_square(const Place &place, Vector v, int x, int y, int size, MacroblockSamples &to) {
     const int left = 16 * place.x + x, top = 16 * place.y + y;
-    predict_luma(reference_, left, top, v, size, to.luma + 16 * y + x);
-    for (int c = 1; c < format_.components(); c++) {
+    for (int c = 0; c < format_.components(); c++) {
         const int width = format_.columns(c), height = format_.rows(c);
-        predict_chroma(reference_, c, left, top, v, size, to.of(c) + width * (y * height / 16) + x * width / 16);
+        Sample *const samples = to.of(c) + width * (y * height / 16) + x * width / 16;
+        if (c)
+            predict_chroma(reference_, c, left, top, v, size, samples);
+        else
+            predict_luma(reference_, left, top, v, size, samples);
+        if (weights_.any()) weigh(c, size * width / 16, size * height / 16, samples);
     }
 }
 

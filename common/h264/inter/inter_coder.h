@@ -17,8 +17,8 @@ struct MacroblockSamples {
 
 class InterCoder {
   public:
-    InterCoder(const PictureFormat &format, const ReferencePicture &reference)
-        : format_(format), coded_(format.coded()), reference_(reference) {}
+    InterCoder(const PictureFormat &format, const ReferencePicture &reference, const PictureWeights &weights = {})
+        : format_(format), coded_(format.coded()), reference_(reference), weights_(weights) {}
 
     struct Place {
         int x, y;  // macroblocks
@@ -53,6 +53,7 @@ class InterCoder {
     };
     uint64_t cost_of(uint64_t distortion, uint64_t bits) const { return h264::cost_of(lambda_, distortion, bits); }
     int samples_of(int component) const { return format_.columns(component) * format_.rows(component); }
+    void weigh(int component, int columns, int rows, Sample *samples) const;
     void predict_square(const Place &place, Vector v, int x, int y, int size, MacroblockSamples &to);
     void predict(const Place &place, const MacroblockMotion &motion);
     void copy(const MacroblockSamples &from, MacroblockSamples &to) const;
@@ -66,6 +67,7 @@ class InterCoder {
     const PictureFormat format_;
     const CodedFormat coded_;
     const ReferencePicture &reference_;
+    const PictureWeights weights_;
     const Quantiser *quantisers_[3]{};  // of luma, chroma and the DC of chroma
     Quantiser without_frequencies_[3]{};
     uint64_t lambda_ = 0;

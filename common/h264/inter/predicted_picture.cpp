@@ -74,10 +74,10 @@ void PredictedPictureCoder::encode(const SampleLayout *components, const Picture
         choose_qps(quality, static_cast<int>(y));
     });
     search(quality.qp, before, source, pool);
-    refinement_.find(source.levels[0], before.decoded, search_, qp_.data(), drop_step_, refresh_, pool);
+    refinement_.find(compared(source).levels[0], before.decoded, search_, qp_.data(), drop_step_, refresh_, pool);
     for_rows(pool, [this](int x, int y) { maybe_intra_[index_of(x, y)] = may_be_intra(x, y); });
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
-        const auto coder = std::make_unique<InterCoder>(format_, before.decoded);
+        const auto coder = std::make_unique<InterCoder>(format_, before.decoded, weights_);
         for (int x = 0; x < columns_; x++) code_inter(*coder, x, static_cast<int>(y));
         intra_done_[y].store(0, std::memory_order_relaxed);
     });
@@ -103,12 +103,20 @@ void PredictedPictureCoder::load_source(const SampleLayout &luma, SourcePyramid 
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) { load_lines(luma, 0, static_cast<int>(y)); });
     source.build(reconstruction(0), 16 * columns_, 16 * rows_, pool, format_.bit_depth);
     searched_.reset();
+    weights_ = {};
+}
+
+const PictureWeights &PredictedPictureCoder::choose_weights(const PictureBefore &before, const SourcePyramid &source,
+                                                            ThreadPool &pool) {
+    weights_ = find_weights(source, before.source);
+    if (weights_.any()) weighed_.build_before(source, weights_, pool);
+    return weights_;
 }
 
 const MotionSearch &PredictedPictureCoder::search(int qp, const PictureBefore &before, const SourcePyramid &source,
                                                   ThreadPool &pool) {
     const uint32_t lambda = motion_lambda_of(qp);
-    if (searched_ != lambda) search_.find(source, before.source, lambda, pool);
+    if (searched_ != lambda) search_.find(compared(source), before.source, lambda, pool);
     searched_ = lambda;
     return search_;
 }

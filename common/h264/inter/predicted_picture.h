@@ -29,6 +29,10 @@ class PredictedPictureCoder {
     void set_slices(const std::vector<Slice> &slices) { slices_.set(slices); }
     // The next picture, an intra one too, which the one after it is compared with.
     void load_source(const SampleLayout &luma, SourcePyramid &source, ThreadPool &pool);
+    // Finds weights of the picture, which search() and encode() have then.
+    const PictureWeights &choose_weights(const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool);
+    // What motion is searched for.
+    const SourcePyramid &compared(const SourcePyramid &source) const { return weights_.any() ? weighed_ : source; }
     // The search that encode() has at a QP, ahead of it.
     const MotionSearch &search(int qp, const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool);
 
@@ -74,6 +78,8 @@ class PredictedPictureCoder {
     const int columns_, rows_, vertical_;
     SliceMap slices_;
     MotionSearch search_;
+    PictureWeights weights_;
+    SourcePyramid weighed_;             // with weights: the source as the picture before has it
     std::optional<uint32_t> searched_;  // with which lambda the picture was
     MotionRefinement refinement_;
     LineVector<Sample> planes_[3];

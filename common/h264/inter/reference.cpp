@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "../../simd.h"
+#include "fade.h"
 
 namespace cudaenc::h264 {
 
@@ -87,6 +88,22 @@ template class PaddedPlane<Sample>;
 void SourcePyramid::build(ConstBlock luma, int width, int height, ThreadPool &pool, int bit_depth) {
     levels[0].resize(width, height);
     narrow(luma, bit_depth, levels[0], pool);
+    build_halves(pool);
+}
+
+void SourcePyramid::build_before(const SourcePyramid &from, const PictureWeights &weights, ThreadPool &pool) {
+    uint8_t before[256];
+    for (int i = 0; i < 256; i++) before[i] = weights.before(i);
+    const BytePlane &luma = from.levels[0];
+    levels[0].resize(luma.width(), luma.height());
+    fill_rows(levels[0], pool, [&](int y) {
+        std::transform(luma.at(0, y), luma.at(luma.width(), y), levels[0].at(0, y),
+                       [&](uint8_t s) { return before[s]; });
+    });
+    build_halves(pool);
+}
+
+void SourcePyramid::build_halves(ThreadPool &pool) {
     for (int i = 1; i < kPyramidLevels; i++) {
         const BytePlane &from = levels[i - 1];
         BytePlane &to = levels[i];
@@ -94,6 +111,22 @@ void SourcePyramid::build(ConstBlock luma, int width, int height, ThreadPool &po
         fill_rows(to, pool,
                   [&](int y) { halve_row(from.at(0, 2 * y), from.at(0, 2 * y + 1), to.width(), to.at(0, y)); });
     }
+}
+
+PictureWeights find_weights(const SourcePyramid &now, const SourcePyramid &before) {
+    const BytePlane &small = now.levels[kPyramidLevels - 1], &small_before = before.levels[kPyramidLevels - 1];
+    FadeSums sums;
+    FadeDifferences differences;
+    const auto for_samples = [&](const auto &body) {
+        for (int y = 0; y < small.height(); y++)
+            for (int x = 0; x < small.width(); x++) body(*small.at(x, y), *small_before.at(x, y));
+    };
+    for_samples([&](uint8_t now_sample, uint8_t before_sample) { sums.add(now_sample, before_sample); });
+    const PictureWeights weights = weights_of(sums, static_cast<uint64_t>(small.width() * small.height()));
+    if (!weights.any()) return {};
+    for_samples(
+        [&](uint8_t now_sample, uint8_t before_sample) { differences.add(weights, now_sample, before_sample); });
+    return differences.pays() ? weights : PictureWeights{};
 }
 
 void ReferencePicture::build(const ConstBlock *from, int width, int height, ThreadPool &pool) {

@@ -8,6 +8,7 @@
 #include "../../lines.h"
 #include "../../thread_pool.h"
 #include "../intra/block_cpu.h"
+#include "../syntax/weights.h"
 #include "search_steps.h"
 
 namespace cudaenc::h264 {
@@ -40,7 +41,14 @@ struct SourcePyramid {
     BytePlane levels[kPyramidLevels];
     // luma: whole macroblocks.
     void build(ConstBlock luma, int width, int height, ThreadPool &pool, int bit_depth = 8);
+    // Of another picture, whose weights are inverted.
+    void build_before(const SourcePyramid &from, const PictureWeights &weights, ThreadPool &pool);
+
+  private:
+    void build_halves(ThreadPool &pool);
 };
+// Of a picture and the one before; without any where they do not pay.
+PictureWeights find_weights(const SourcePyramid &now, const SourcePyramid &before);
 
 // A decoded picture, see HalfPlane.
 struct ReferencePicture {

@@ -310,8 +310,8 @@ std::vector<uint8_t> make_pps(const ParameterSets &s) {
     out.ue(0);        // num_slice_groups_minus1
     out.ue(0);        // num_ref_idx_l0_default_active_minus1
     out.ue(0);        // num_ref_idx_l1_default_active_minus1
-    out.flag(false);  // weighted_pred_flag
-    out.u(0, 2);      // weighted_bipred_idc
+    out.flag(s.weighted_pred);
+    out.u(0, 2);  // weighted_bipred_idc
     out.se(s.pic_init_qp - 26 - 6 * (s.format.luma_depth - 8));
     out.se(0);  // pic_init_qs_minus26
     out.se(s.chroma_qp_index_offset);
@@ -327,6 +327,16 @@ std::vector<uint8_t> make_pps(const ParameterSets &s) {
     }
     out.trailing_bits();
     return out.nal(kNalPps, 3);
+}
+
+// 7.3.3.2. Without weights both flags are 0, and the denominators say nothing.
+void put_weights(const PictureWeights &w, bool has_chroma, Rbsp &out) {
+    for (int i = 0; i < (has_chroma ? 2 : 1); i++) out.ue(static_cast<uint32_t>(w.log2_denominator));
+    out.flag(w.any());
+    if (w.any()) out.se(w.weight), out.se(w.offset);
+    if (!has_chroma) return;
+    out.flag(w.any());
+    for (int i = 0; i < (w.any() ? 2 : 0); i++) out.se(w.weight), out.se(w.chroma_offset());
 }
 
 // 7.3.3
@@ -347,6 +357,7 @@ SliceHeaderBits make_slice_header(const SliceHeader &s) {
     if (s.slice_type == SliceType::p) {
         out.flag(false);  // num_ref_idx_active_override_flag
         out.flag(false);  // ref_pic_list_modification_flag_l0
+        if (s.weights) put_weights(*s.weights, s.has_chroma, out);
     }
     if (s.nal_ref_idc && s.is_idr()) {
         out.flag(false);  // no_output_of_prior_pics_flag

@@ -10,6 +10,7 @@
 #include "macroblock_layer.h"
 #include "nal.h"
 #include "quantise.h"
+#include "weights.h"
 
 namespace cudaenc::h264 {
 
@@ -52,6 +53,7 @@ struct ParameterSets {
     int frame_num_bits = 4;                 // 4 to 16
     const ScalingLists *scaling = nullptr;  // of Intra; nullptr: flat
     bool scaling_in_pps = false;            // else in the SPS
+    bool weighted_pred = false;             // weighted_pred_flag: slices of P pictures tell weights
 };
 // Whether the profile's parameter sets have chroma_format_idc and transform_8x8_mode_flag.
 bool is_high_profile(int profile_idc);
@@ -78,11 +80,13 @@ struct SliceHeader {
     SliceType slice_type = SliceType::i;    // P slices refer to the picture before
     int frame_num = 0, frame_num_bits = 4;  // below 2 to the power of bits, those of the SPS
     FieldParity field = FieldParity::none;
+    std::optional<PictureWeights> weights = {};  // with ParameterSets::weighted_pred, of P slices
+    bool has_chroma = true;
     bool is_idr() const { return nal_unit_type == kNalIdrSlice; }
 };
 // The same for the coders of slices.
 struct SliceHeaderBits {
-    uint32_t words[4];  // the first bit is the highest
+    uint32_t words[6];  // the first bit is the highest
     uint32_t count;
     uint32_t nal_header;
 };

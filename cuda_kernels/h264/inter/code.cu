@@ -132,6 +132,29 @@ DEVICE LaneSamples<F, Bytes> load_source(const CodeInterArguments &p, const Lane
                                  LanePlace<F>::kChromaHeight * y + place.chroma_y, p.chroma_width, p.chroma_height);
     return s;
 }
+// 8.4.2.3.2
+template <int Bytes>
+DEVICE FourSamples<Bytes> weighed(const PictureWeights &w, FourSamples<Bytes> four, int32_t offset, int bit_depth) {
+    FourSamples<Bytes> to = 0;
+    CUDAENC_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int32_t sample = static_cast<int32_t>(sample_of_four(four, i));
+        to |= with_sample<Bytes>(static_cast<uint32_t>(w.weigh(sample, offset, bit_depth)), i);
+    }
+    return to;
+}
+template <ChromaFormat F, int Bytes>
+DEVICE void weigh(const CodeInterArguments &p, LaneSamples<F, Bytes> &s) {
+    const int bit_depth = Bytes == 1 ? 8 : p.bit_depth;
+    const auto weigh_four = [&](FourSamples<Bytes> &four, int32_t offset) {
+        four = weighed<Bytes>(p.weights, four, offset, bit_depth);
+    };
+    CUDAENC_UNROLL
+    for (int k = 0; k < luma_components(F); k++) CUDAENC_UNROLL
+    for (int i = 0; i < 2; i++) weigh_four(s.luma[k][i], k ? p.weights.chroma_offset() : p.weights.offset);
+    CUDAENC_UNROLL
+    for (int round = 0; round < kChromaRounds<F>; round++) weigh_four(s.chroma[round], p.weights.chroma_offset());
+}
 // 8.4.2.2. luma: the vector of the lane's luma; chroma: of its chroma.
 template <ChromaFormat F, int Bytes>
 DEVICE LaneSamples<F, Bytes> predict(const CodeInterArguments &p, const LanePlace<F> &place, int x, int y, Vector luma,
@@ -175,6 +198,7 @@ DEVICE LaneSamples<F, Bytes> predict(const CodeInterArguments &p, const LanePlac
                                       6),
                 i);
     }
+    if (p.weights.any()) weigh<F, Bytes>(p, s);
     return s;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "../../../common/h264/inter/inter_costs.h"
 #include "../../../common/h264/inter/refresh.h"
+#include "../../../common/h264/syntax/weights.h"
 #include "../intra/wavefront_params.h"
 #include "margin_plane.h"
 
@@ -30,6 +31,7 @@ struct CodeInterArguments {
     int16_t *levels;
     InterOutcome *outcomes;
     RefreshColumns refresh;
+    PictureWeights weights;
 };
 // Inter macroblocks, but for mvd and qp_delta: transforms, levels, reconstruction; or P_Skip. Grid: a warp a
 // macroblock, in thread-blocks of kCodeThreads. Bytes: of a decoded sample, see decoded_sample_bytes().

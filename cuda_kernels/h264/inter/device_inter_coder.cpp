@@ -62,7 +62,8 @@ void DeviceInterCoder::code(Device::Stream stream, const Picture &picture, const
         .macroblocks = results.macroblocks,
         .levels = results.levels,
         .outcomes = results.outcomes,
-        .refresh = picture.refresh};
+        .refresh = picture.refresh,
+        .weights = picture.weights};
     for (int i = 0; i < kHalfPlanes; i++) arguments.reference[i] = reference.luma[i];
     const Grid grid{static_cast<unsigned>(ceil_div(columns_ * rows_, kCodeThreads / 32))};
     with_decoded(format_.chroma, format_.bit_depth, [&]<ChromaFormat F, int Bytes>() {

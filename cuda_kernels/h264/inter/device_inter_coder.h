@@ -24,6 +24,7 @@ class DeviceInterCoder {
         int drop_step;                           // is added
         const MacroblockMotion *field;
         RefreshColumns refresh = {};  // what limits the vector of P_Skip
+        PictureWeights weights = {};
     };
     // Of all macroblocks.
     struct Results {

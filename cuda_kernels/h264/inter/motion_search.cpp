@@ -29,6 +29,10 @@ DevicePyramid DeviceMotionSearch::make_pyramid() const {
     return pyramid;
 }
 
+std::unique_ptr<WeighedSource> DeviceMotionSearch::make_weighed_source() const {
+    return std::unique_ptr<WeighedSource>(new WeighedSource{make_pyramid(), {device_, 1}, {device_, 1}});
+}
+
 DeviceMotionSearch::Buffers DeviceMotionSearch::make_buffers() const {
     Buffers buffers;
     for (int level = 1; level < kPyramidLevels; level++)
@@ -43,6 +47,23 @@ void DeviceMotionSearch::build(Device::Stream stream, const SampleLayout &luma, 
     device_->launch(stream, grid_of_plane(first), kPyramidThreads,
                     SourcePlaneParams{
                         .luma = eight_bits_of(luma), .picture_width = width_, .picture_height = height_, .to = first});
+    build_halves(stream, to);
+}
+
+void DeviceMotionSearch::weigh(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before,
+                               const WeighedSource &to) const {
+    device_->launch(stream, {1}, kFadeThreads,
+                    FindWeightsParams{.now = source.levels[kPyramidLevels - 1].plane(),
+                                      .before = before.levels[kPyramidLevels - 1].plane(),
+                                      .weights = to.weights.data(),
+                                      .host_weights = to.host_weights.data()});
+    const MarginPlane &first = to.pyramid.levels[0].plane();
+    device_->launch(stream, grid_of_plane(first), kPyramidThreads,
+                    SourceBeforeParams{.from = source.levels[0].plane(), .weights = to.weights.data(), .to = first});
+    build_halves(stream, to.pyramid);
+}
+
+void DeviceMotionSearch::build_halves(Device::Stream stream, const DevicePyramid &to) const {
     for (int level = 1; level < kPyramidLevels; level++) {
         const MarginPlane &plane = to.levels[level].plane();
         device_->launch(stream, grid_of_plane(plane), kPyramidThreads,

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "device_plane.h"
+#include "fade_params.h"
 #include "scene_params.h"
 #include "search_params.h"
 
@@ -14,12 +15,20 @@ struct DevicePyramid {
     DevicePlane levels[kPyramidLevels];
 };
 
+// A source picture as the picture before has it, see SourcePyramid::build_before().
+struct WeighedSource {
+    DevicePyramid pyramid;
+    DeviceArray<PictureWeights> weights;
+    PinnedArray<PictureWeights> host_weights;
+};
+
 class DeviceMotionSearch {
   public:
     // vertical: as of MotionSearch; width, height: the picture's, of which macroblocks are made.
     DeviceMotionSearch(std::shared_ptr<Device> device, int width, int height, int vertical);
 
     DevicePyramid make_pyramid() const;
+    std::unique_ptr<WeighedSource> make_weighed_source() const;
     // Of a picture in flight.
     struct Buffers {
         DeviceArray<Vector> grids[kPyramidLevels];  // from level 1 on
@@ -29,6 +38,9 @@ class DeviceMotionSearch {
 
     // Queues the pyramid of a picture, 8 bits, in device memory.
     void build(Device::Stream stream, const SampleLayout &luma, const DevicePyramid &to) const;
+    // Queues find_weights(), and `to`, the source with its weights inverted, for find().
+    void weigh(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before,
+               const WeighedSource &to) const;
     // Queues the search; lambda: satd_lambda_of().
     void find(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before, uint32_t lambda,
               const Buffers &buffers) const;
@@ -37,6 +49,8 @@ class DeviceMotionSearch {
                     const Buffers &buffers, SceneCosts *costs) const;
 
   private:
+    void build_halves(Device::Stream stream, const DevicePyramid &to) const;
+
     const std::shared_ptr<Device> device_;
     const int width_, height_, columns_, rows_, vertical_;
 };

@@ -29,6 +29,15 @@ KERNEL(kPyramidThreads, h264_source_plane, SourcePlaneParams)
     });
 }
 
+KERNEL(kPyramidThreads, h264_source_before, SourceBeforeParams)
+{
+    const PictureWeights weights = *p.weights;
+    fill_four(p.to, [&](int x, int y) {
+        const uint8_t sample = *p.from.at(x, y);
+        return weights.any() ? weights.before(sample) : sample;
+    });
+}
+
 KERNEL(kPyramidThreads, h264_halve_plane, HalvePlaneParams)
 {
     fill_four(p.to, [&](int x, int y) {

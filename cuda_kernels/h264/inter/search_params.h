@@ -2,6 +2,7 @@
 // Parameters of search.cu.
 #pragma once
 #include "../../../common/h264/inter/search_steps.h"
+#include "../../../common/h264/syntax/weights.h"
 #include "../../../common/kernel_name.h"
 #include "../../../common/load.h"
 #include "margin_plane.h"
@@ -15,6 +16,13 @@ struct SourcePlaneParams {
     static constexpr KernelName kernel{"h264/inter/search", "h264_source_plane"};
     SampleLayout luma;                      // eight_bits_of()
     int32_t picture_width, picture_height;  // samples
+    MarginPlane to;
+};
+// Level 0 of a pyramid, whose weights are inverted; without any a copy. Grid: likewise.
+struct SourceBeforeParams {
+    static constexpr KernelName kernel{"h264/inter/search", "h264_source_before"};
+    MarginPlane from;
+    const PictureWeights *weights;
     MarginPlane to;
 };
 // The next level. Grid: likewise.
