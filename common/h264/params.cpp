@@ -11,6 +11,7 @@
 #include "../error.h"
 #include "../options.h"
 #include "intra/macroblock_coder.h"
+#include "slice_division.h"
 #include "syntax/avc_intra.h"
 #include "syntax/levels.h"
 
@@ -434,6 +435,9 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, int
                  .pcm_without_zeros = !high,
                  .field = fields != CUDAENC_PROGRESSIVE,
                  .field_pairs = pairs};
+    if (o.slice_max_bytes)
+        check_range("slice_max_bytes", o.slice_max_bytes, least_slice_bytes(p.picture.coded(), o.weighted_prediction),
+                    1000000);
     p.rate = make_rate(o, -qp_bd_offset(depth));
     if (o.avc_intra_class) set_avc_intra(find_avc_intra(format, o, pairs), p);
     const auto level_of = [&](int option) -> const Level & {

@@ -9,13 +9,15 @@
 
 namespace cudaenc::h264 {
 
-// Bytes of a NAL unit of one macroblock at most: 3200 bits (A.3.1), the slice's header and mb_skip_run, and a byte of
+// Bytes of a NAL unit of one macroblock at most: its bits (A.3.1), the slice's header and mb_skip_run, and a byte of
 // emulation prevention behind every other one.
-inline constexpr int kLeastSliceBytes = 640;
+constexpr int least_slice_bytes(const CodedFormat &format, bool weighted_prediction) {
+    return (weighted_prediction ? 60 : 40) + static_cast<int>(most_macroblock_bits(format)) / 8 * 3 / 2;
+}
 
 class SliceDivision {
   public:
-    // most_bytes: of a slice's NAL unit, at least kLeastSliceBytes.
+    // most_bytes: of a slice's NAL unit, at least least_slice_bytes().
     SliceDivision(int macroblocks, int most_bytes)
         : most_bytes_(static_cast<size_t>(most_bytes)), slices_{{0, static_cast<uint32_t>(macroblocks)}} {}
     const std::vector<Slice> &slices() const { return slices_; }

@@ -89,7 +89,7 @@ inline CudaencH264Options random_h264_options(Random &random, const CudaencForma
         o.gop_size = random.between(2, 12);
         o.scene_cut = random.between(0, 100), o.min_gop_size = random.between(0, o.gop_size);
         if (random.one_in(2)) o.intra_refresh = random.between(1, o.gop_size - 1);
-        if (random.one_in(4)) o.slices = 0, o.slice_max_bytes = random.between(640, 3000);
+        if (random.one_in(4)) o.slices = 0, o.slice_max_bytes = random.between(1600, 4000);
         o.weighted_prediction = o.profile != CUDAENC_H264_CONSTRAINED_BASELINE && random.one_in(2);
         if (random.one_in(4)) o.intra_refresh = 0, o.lookahead = random.between(1, 48);
         o.effort = 0;

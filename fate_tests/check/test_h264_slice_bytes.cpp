@@ -68,7 +68,7 @@ CudaencConfig config_of(Random &random, const CudaencFormat &format, Log *log) {
     o.deblock = random.between(-1, 1);
     o.qp = random.between(0, 45);
     o.aq = random.between(-1, 512);
-    o.slice_max_bytes = random.one_in(2) ? random.between(h264::kLeastSliceBytes, 1500) : 1200;
+    o.slice_max_bytes = random.one_in(2) ? random.between(640, 1500) : 1200;
     switch (random.below(4)) {
         case 0:
             o.rate_control = CUDAENC_H264_BIT_RATE;
@@ -145,6 +145,11 @@ START_TEST(refused) {
     expect_line("slices 2 is not allowed with slice_max_bytes");
     config.h264.slices = 0, config.h264.slice_max_bytes = 639;
     expect_line("slice_max_bytes 639 is not allowed: it is 640 to 1000000, or 0");
+    config.h264.slice_max_bytes = 640, config.h264.weighted_prediction = 1;
+    expect_line("slice_max_bytes 640 is not allowed: it is 660 to 1000000");
+    config.format = make_h264_format(h264_inputs[std::size(h264_inputs) - 1], 64, 48);
+    config.h264.weighted_prediction = 0, config.h264.slice_max_bytes = 800;
+    EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
 }
 END_TEST
 
