@@ -70,11 +70,12 @@ $(B)/obj/images.o $(B)/obj/no_images.o: $(B)/obj/%.o: build/kernels/%.S
 %.o: %.S
 	@$(CXX) -c $< -o $@
 
-# The compiler that did not make the images compiles the kernels as well; where there is a ptxas it reads clang's.
+# The compiler that did not make the images compiles the kernels as well; where there is a ptxas it reads clang's, and refuses at -O0 what
+# it refuses at its own level: instructions that the GPU lacks, too much shared memory.
 other_ptx := $(patsubst %.cu,build/kernels/%.ptx,$(kernels) $(test_kernels))
 do-kernels: do-kernel-size $(test_images) $(if $(CLANG),$(other_ptx))
 	@$(if $(CLANG),:,echo "no clang >= 16 here: the kernels were not compiled with it"; exit 1)
-	@$(if $(NVCC),printf '%s\n' $(other_ptx) | xargs -P $(JOBS) -I {} $(dir $(NVCC))ptxas -arch=sm_75 {} -o /dev/null)
+	@$(if $(NVCC),printf '%s\n' $(other_ptx) | xargs -P $(JOBS) -I {} $(dir $(NVCC))ptxas -O0 -arch=sm_75 {} -o /dev/null)
 
 # What the library's kernels take in a program, at most 15.6 MB for seven architectures and PTX,
 # or 17.5 MB as PTX by clang, which is text.
