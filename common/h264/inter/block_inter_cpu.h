@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Blocks of P macroblocks by vectors: differences to a reference, and predictions.
 #pragma once
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <bitset>
+#include <cstring>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
 #include "../syntax/sample_vectors.h"
 #include "reference.h"
+#include "search_steps.h"
 
 namespace cudaenc::h264 {
 
@@ -49,6 +55,7 @@ inline QuarterSums sad_16x16(ByteBlock a, ByteBlock b) {
     QuarterSums sums;
     for (int half = 0; half < 2; half++) {
         __m128i sum = _mm_setzero_si128();
+#pragma GCC unroll 8
         for (int y = 8 * half; y < 8 * half + 8; y++)
             sum = _mm_add_epi32(sum, _mm_sad_epu8(detail::row_of_16(a, y), detail::row_of_16(b, y)));
         sums.of[2 * half] = detail::low_sum(sum);
@@ -99,33 +106,99 @@ void transform_source(ByteBlock source, TransformedSource &to);
 uint32_t satd_8x8(const TransformedSource &source, int block, const QuarterBlock &prediction);
 QuarterSums satd_16x16(const TransformedSource &source, const QuarterBlock &prediction);
 
+// What the bits of a vector are worth that is not allowed.
+inline constexpr uint32_t kNowhere = UINT32_MAX;
+// Every square_step().
+inline constexpr auto kSquare = [] {
+    std::array<Vector, kSquareSteps> steps{};
+    for (int i = 0; i < kSquareSteps; i++) steps[static_cast<size_t>(i)] = square_step(i);
+    return steps;
+}();
+
 // Sums of a macroblock by vectors of at most Reach around one of them, computed when they are asked for first: its 8x8
-// blocks share them.
-template <int Reach>
+// blocks share them. of_macroblock(v): all four sums; of_block(v, b): that of a block.
+template <int Reach, class OfMacroblock, class OfBlock>
 class SumsAround {
   public:
-    explicit SumsAround(Vector middle) : middle_(middle) {}
-    bool has(Vector v) const {
-        return static_cast<uint32_t>(v.x - middle_.x + Reach) < kSide &&
-               static_cast<uint32_t>(v.y - middle_.y + Reach) < kSide;
-    }
-    bool knows(Vector v) const { return has(v) && (known_ >> index_of(v) & 1); }
-    template <class Compute>
-    const QuarterSums &at(Vector v, const Compute &compute) {
+    SumsAround(Vector middle, const OfMacroblock &of_macroblock, const OfBlock &of_block)
+        : middle_(middle), of_macroblock_(of_macroblock), of_block_(of_block) {}
+    QuarterSums at(Vector v) {
+        if (!has(v)) return of_macroblock_(v);
         const uint32_t i = index_of(v);
-        if (!(known_ >> i & 1)) sums_[i] = compute(v), known_ |= uint64_t{1} << i;
+        if (!known_[i]) sums_[i] = of_macroblock_(v), known_[i] = true;
         return sums_[i];
+    }
+    // At least those of blocks in the mask. Two blocks take as long as a macroblock.
+    QuarterSums at(Vector v, int blocks) {
+        if (has(v) && (blocks & (blocks - 1) || known_[index_of(v)])) return at(v);
+        QuarterSums sums{};
+        for (int b = 0; b < 4; b++)
+            if (blocks >> b & 1) sums.of[b] = of_block_(v, b);
+        return sums;
     }
 
   private:
     static constexpr uint32_t kSide = 2 * Reach + 1;
-    static_assert(kSide * kSide <= 64);
+    bool has(Vector v) const {
+        return static_cast<uint32_t>(v.x - middle_.x + Reach) < kSide &&
+               static_cast<uint32_t>(v.y - middle_.y + Reach) < kSide;
+    }
     uint32_t index_of(Vector v) const {
         return kSide * static_cast<uint32_t>(v.y - middle_.y + Reach) + static_cast<uint32_t>(v.x - middle_.x + Reach);
     }
     const Vector middle_;
-    uint64_t known_ = 0;
+    const OfMacroblock &of_macroblock_;
+    const OfBlock &of_block_;
+    std::bitset<kSide * kSide> known_;
     QuarterSums sums_[kSide * kSide];
+};
+
+// The best vectors of the 8x8 blocks of a macroblock, of equals the first. Blocks with the same vector go on together.
+// bits(v): what a vector's bits are worth, or kNowhere; sums(v, blocks): those of blocks in a mask, at least.
+class BlockVectors {
+  public:
+    // costs: of the blocks by v.
+    BlockVectors(Vector v, const QuarterSums &costs) : vectors_(Four{} + word_of(v)) {
+        std::memcpy(&costs_, costs.of, sizeof costs_);
+    }
+    Vector of(int b) const { return std::bit_cast<Vector>(static_cast<int32_t>(vectors_[b])); }
+    template <class Bits, class Sums>
+    void take(Vector v, int b, const Bits &bits, const Sums &sums) {
+        take(v, 1 << b, costs_[b], bits, sums);
+    }
+    // The vectors so many samples around each block's.
+    template <class Bits, class Sums>
+    void look_around(int step, const Bits &bits, const Sums &sums) {
+        const BlockVectors before = *this;
+        for (int b = 0, done = 0; b < 4; b++) {
+            if (done >> b & 1) continue;
+            int blocks = 0, most = 0;
+            for (int other = b; other < 4; other++)
+                if (before.vectors_[other] == before.vectors_[b])
+                    blocks |= 1 << other, most = std::max(most, before.costs_[other]);
+            done |= blocks;
+            for (const Vector around : kSquare)
+                take(sum_of(before.of(b), scaled(around, step)), blocks, most, bits, sums);
+        }
+    }
+
+  private:
+    using Four = int32_t __attribute__((vector_size(16)));
+    static int32_t word_of(Vector v) { return std::bit_cast<int32_t>(v); }
+    // most: what none of the blocks exceeds.
+    template <class Bits, class Sums>
+    void take(Vector v, int blocks, int most, const Bits &bits, const Sums &sums) {
+        const uint32_t of_vector = bits(v);
+        if (of_vector >= static_cast<uint32_t>(most)) return;
+        const QuarterSums found = sums(v, blocks);
+        Four costs;
+        std::memcpy(&costs, found.of, sizeof costs);
+        costs += static_cast<int32_t>(of_vector);
+        const Four less = (costs < costs_) & (((Four{} + blocks) & Four{1, 2, 4, 8}) != 0);
+        costs_ = less ? costs : costs_;
+        vectors_ = less ? Four{} + word_of(v) : vectors_;
+    }
+    Four vectors_, costs_;
 };
 
 // Predictions of a square of 8 or 16 columns and rows of luma, whose first sample is in column x and row y.

@@ -67,59 +67,47 @@ void MotionRefinement::refine(int x, int y) {
     try_vector(range.clamp(0, 0), satd_of);
     if (!(found == Vector{})) try_vector(range.clamp(found.x, found.y), satd_of);
     if (!(predicted == Vector{}) && !(predicted == found)) try_vector(range.clamp(predicted.x, predicted.y), satd_of);
-    SumsAround<kSquares> around(best);
-    const auto around_of = [&](Vector v) { return around.at(v, satd_of); };
+    const auto satd_of_block = [&](Vector v, int b) {
+        const int left = 16 * x + 8 * (b & 1), top = 16 * y + 8 * (b >> 1);
+        return satd_8x8(source, b, quarter_block(*reference_, left, top, v));
+    };
+    // What 8x8 blocks try lies around what these steps find.
+    SumsAround<2 * kSquares, decltype(satd_of), decltype(satd_of_block)> around(best, satd_of, satd_of_block);
+    const auto around_of = [&](Vector v) { return around.at(v); };
     for (const int step : {2, 1}) {
         const Vector middle = best;
-        for (int i = 0; i < kSquareSteps; i++) try_vector(sum_of(middle, scaled(square_step(i), step)), around_of);
+        for (const Vector v : kSquare) try_vector(sum_of(middle, scaled(v, step)), around_of);
     }
     MacroblockMotion motion;
     motion.fill(best);
     cost += worth(lambda, shape_bits(Shape::p16x16));
-    if (least.all() > worth(lambda, kLeastDividedBits)) divide(x, y, source, best, least, around, motion, cost);
+    if (least.all() > worth(lambda, kLeastDividedBits)) divide(x, y, best, least, around, motion, cost);
     motion_[0][i] = motion;
     estimates_[0][i].satd = cost - worth(lambda, field.bits(x, y, motion) + shape_bits(motion.shape));
 }
 
 // Other shapes, of the macroblock's vector and of those of its 8x8 blocks. sums: of the former.
-void MotionRefinement::divide(int x, int y, const TransformedSource &source, Vector whole, const QuarterSums &sums,
-                              SumsAround<kSquares> &around, MacroblockMotion &motion, uint32_t &cost) {
-    const size_t i = index_of(x, y);
-    const uint32_t lambda = satd_lambda(i);
+template <class Around>
+void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sums, Around &around,
+                              MacroblockMotion &motion, uint32_t &cost) {
+    const uint32_t lambda = satd_lambda(index_of(x, y));
     const MotionField field{motion_[1].data(), columns_};
     const VectorRange range = this->range(x, y);
+    const auto bits = [&](Vector v) { return range.has(v) ? worth(lambda, vector_bits(v, whole)) : kNowhere; };
+    const auto sums_of = [&](Vector v, int blocks) { return around.at(v, blocks); };
+    BlockVectors blocks(whole, sums);
+    for (int b = 0; b < 4; b++) {
+        const Vector found = scaled(search_->found(x, y).of_8x8[b], 4);
+        if (!(found == whole)) blocks.take(found, b, bits, sums_of);
+    }
+    for (const int step : {2, 1}) blocks.look_around(step, bits, sums_of);
     Vector vectors[kPartVectors] = {whole};
     uint32_t satd[kPartVectors][4];
     std::copy_n(sums.of, 4, satd[0]);
-    const auto sums_of = [&](Vector v) { return satd_16x16(source, quarter_block(*reference_, 16 * x, 16 * y, v)); };
-    const auto satd_of = [&](Vector v, int b) {
-        if (around.knows(v)) return around.at(v, sums_of).of[b];
-        const int dx = 8 * (b & 1), dy = 8 * (b >> 1);
-        return satd_8x8(source, b, quarter_block(*reference_, 16 * x + dx, 16 * y + dy, v));
-    };
     for (int b = 0; b < 4; b++) {
-        Vector best = whole;
-        uint32_t least = satd[0][b];
-        const auto try_vector = [&](Vector v) {
-            if (!range.has(v)) return;
-            const uint32_t bits = worth(lambda, vector_bits(v, whole));
-            if (bits >= least) return;
-            const uint32_t other = satd_of(v, b) + bits;
-            if (other < least) least = other, best = v;
-        };
-        const Vector found = scaled(search_->found(x, y).of_8x8[b], 4);
-        if (!(found == whole)) try_vector(found);
-        for (const int step : {2, 1}) {
-            const Vector middle = best;
-            for (int i = 0; i < kSquareSteps; i++) try_vector(sum_of(middle, scaled(square_step(i), step)));
-        }
-        vectors[1 + b] = best;
-        const int same = static_cast<int>(std::find(vectors, vectors + b + 1, best) - vectors);
-        if (same <= b) {
-            std::copy_n(satd[same], 4, satd[1 + b]);
-        } else {
-            std::copy_n((around.has(best) ? around.at(best, sums_of) : sums_of(best)).of, 4, satd[1 + b]);
-        }
+        vectors[1 + b] = blocks.of(b);
+        const auto same = std::find(vectors, vectors + b + 1, blocks.of(b)) - vectors;
+        std::copy_n(same <= b ? satd[same] : around.at(blocks.of(b)).of, 4, satd[1 + b]);
     }
     h264::divide(field, x, y, lambda, vectors, satd, motion, cost);
 }

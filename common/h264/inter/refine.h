@@ -31,8 +31,9 @@ class MotionRefinement {
     void refine(int x, int y);
     // Both steps of the refinement together.
     static constexpr int kSquares = 2 + 1;
-    void divide(int x, int y, const TransformedSource &source, Vector whole, const QuarterSums &sums,
-                SumsAround<kSquares> &around, MacroblockMotion &motion, uint32_t &cost);
+    template <class Around>
+    void divide(int x, int y, Vector whole, const QuarterSums &sums, Around &around, MacroblockMotion &motion,
+                uint32_t &cost);
     void spread(int x, int y);
 
     const int columns_, rows_, vertical_;

@@ -12,7 +12,6 @@ namespace {
 
 // Keeps the vector of the least cost; the first one of equals. bits(v): what a vector's bits are worth, kNowhere where
 // it is not allowed; difference(v): what is added. Neither is asked for where it cannot change the result.
-constexpr uint32_t kNowhere = UINT32_MAX;
 template <class Bits, class Difference>
 class Best {
   public:
@@ -33,8 +32,8 @@ class Best {
         for (int round = 0; round < kSearchRounds; round++) {
             const Vector middle = best_;
             if (round && middle == before) return;
-            for (int i = 0; i < kSquareSteps; i++) {
-                const Vector v = sum_of(middle, square_step(i));
+            for (const Vector step : kSquare) {
+                const Vector v = sum_of(middle, step);
                 if (!round || std::max(std::abs(v.x - before.x), std::abs(v.y - before.y)) > 1) take(v);
             }
             before = middle;
@@ -128,25 +127,28 @@ void MotionSearch::find_macroblock(int x, int y) {
     const VectorGrid above = grids_[1].grid();
     for (int i = 1; i < kSearchCandidates; i++) candidates.add(above.candidate(x, y, i));
     // Rounds around it, then those of 8x8 blocks, share sums.
-    SumsAround<kSearchRounds + 1> around(candidates.vector());
-    const auto around_of = [&](Vector v) { return around.at(v, sums_of).all(); };
+    const auto of_block = [&](Vector v, int b) {
+        const int dx = 8 * (b & 1), dy = 8 * (b >> 1);
+        return sad_8x8(block.at(dx, dy), block_at(plane, 16 * x + dx + v.x, 16 * y + dy + v.y));
+    };
+    SumsAround<kSearchRounds + 1, decltype(sums_of), decltype(of_block)> around(candidates.vector(), sums_of, of_block);
+    const auto around_of = [&](Vector v) { return around.at(v).all(); };
     Best best(candidates, around_of);
     best.look_around();
     FoundMotion &found = found_[static_cast<size_t>(y * columns_ + x)];
-    found.whole = best.vector();
-    for (int b = 0; b < 4; b++) {
-        const int dx = 8 * (b & 1), dy = 8 * (b >> 1);
-        const auto of_8x8 = [&](Vector v) {
-            const int distance = std::max(std::abs(v.x - found.whole.x), std::abs(v.y - found.whole.y));
-            return distance <= 1 || around.knows(v)
-                       ? around.at(v, sums_of).of[b]
-                       : sad_8x8(block.at(dx, dy), block_at(plane, 16 * x + dx + v.x, 16 * y + dy + v.y));
-        };
-        Best best_8x8(bits, of_8x8);
-        best_8x8.add(found.whole);
-        best_8x8.look_around();
-        found.of_8x8[b] = best_8x8.vector();
-    }
+    const Vector whole = found.whole = best.vector();
+    QuarterSums costs = around.at(whole);
+    for (uint32_t &cost : costs.of) cost += bits(whole);
+    BlockVectors blocks(whole, costs);
+    for (int round = 0; round < kSearchRounds; round++)
+        blocks.look_around(
+            1,
+            [&](Vector v) {
+                const bool tried = round && std::max(std::abs(v.x - whole.x), std::abs(v.y - whole.y)) <= 1;
+                return tried ? kNowhere : bits(v);
+            },
+            [&](Vector v, int of_blocks) { return around.at(v, of_blocks); });
+    for (int b = 0; b < 4; b++) found.of_8x8[b] = blocks.of(b);
 }
 
 }  // namespace cudaenc::h264
