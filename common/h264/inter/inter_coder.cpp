@@ -4,22 +4,18 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../../simd.h"
+
 namespace cudaenc::h264 {
 
 namespace {
 
-struct Levels {
-    uint32_t bits = 0, nonzero = 0, magnitude = 0;
-};
-Levels sums_of(const int16_t *levels, int count) {
-    Levels sums;
-    for (int i = 0; i < count; i++) {
-        const uint32_t level = static_cast<uint32_t>(levels[i] < 0 ? -levels[i] : levels[i]);
-        sums.bits += inter_level_bits(level);
-        sums.nonzero += level != 0;
-        sums.magnitude += level;
-    }
-    return sums;
+// Estimated; 0: no levels.
+CUDAENC_CLONES uint32_t bits_of(const int16_t *levels, int count) {
+    uint32_t bits = 0;
+    for (int i = 0; i < count; i++)
+        bits += inter_level_bits(static_cast<uint32_t>(levels[i] < 0 ? -levels[i] : levels[i]));
+    return bits;
 }
 
 uint32_t error_of_8x8(const Sample *a, const Sample *b) {
@@ -83,7 +79,6 @@ void InterCoder::code_luma(const MacroblockSamples &source, Luma &luma) {
     for (int b = 0; b < 4; b++) {
         const int x = 8 * (b & 1), y = 8 * (b >> 1), at = 16 * y + x;
         uint32_t distortion = 0, bits = kBlockBits, error = 0;
-        bool any = false;
         for (int c = 0; c < components; c++) {
             const Quantiser &quantiser = *quantisers_[c ? 1 : 0];
             const Sample *const own = source.of(c) + at, *const predicted = prediction_.of(c) + at;
@@ -100,14 +95,12 @@ void InterCoder::code_luma(const MacroblockSamples &source, Luma &luma) {
                                       .distortion;
                 error += error_of_8x8(own, predicted);
             }
-            const Levels sums = sums_of(levels, 64);
-            bits += sums.bits;
-            any |= sums.nonzero != 0;
+            bits += bits_of(levels, 64);
         }
         const uint64_t coded = cost_of(distortion, bits);
         if constexpr (Size == 4) errors_[b] = error;
         const uint64_t none = cost_of(errors_[b], 0);
-        if (any && coded < none) {
+        if (bits > kBlockBits && coded < none) {
             luma.pattern |= 1 << b;
             luma.cost += coded;
             luma.bits += bits;
@@ -141,7 +134,7 @@ void InterCoder::code_chroma_blocks(const MacroblockSamples &source) {
         any_ac |= coded.ac;
         without += squared_error(source.chroma[c], prediction_.chroma[c], samples);
     }
-    chroma_.bits = sums_of(chroma_.dc, 16).bits + sums_of(chroma_.ac, 32 * blocks).bits + kBlockBits;
+    chroma_.bits = bits_of(chroma_.dc, 16) + bits_of(chroma_.ac, 32 * blocks) + kBlockBits;
     const uint64_t none = cost_of(without, 0), coded = cost_of(distortion, chroma_.bits);
     if ((any_dc || any_ac) && coded < none) {
         chroma_.pattern = any_ac ? 2 : 1;
@@ -196,7 +189,7 @@ InterOutcome InterCoder::code(const Place &place, const MacroblockSamples &sourc
     for (int c = 0; c < format_.components(); c++)
         std::copy_n(c < as_luma ? best->reconstruction[c] : chroma_.reconstruction[c - 1], samples_of(c),
                     reconstruction.of(c));
-    return {exceeds_limits(macroblock, levels) ? kNotAllowed : coded, false};
+    return {exceeds_limits(macroblock, levels, best->bits + chroma_.bits) ? kNotAllowed : coded, false};
 }
 
 void InterCoder::write_levels(const Luma &luma, int16_t *levels) const {
@@ -226,24 +219,23 @@ uint64_t InterCoder::intra_cost(const PictureFormat &format, const MacroblockSam
         if (!(macroblock.coded_block_pattern >> b & 1)) continue;
         bits += kBlockBits;
         for (int c = 0; c < luma_components(format.chroma); c++)
-            bits += sums_of(levels + 16 * kLumaBlocks * c + 64 * b, 64).bits;
+            bits += bits_of(levels + 16 * kLumaBlocks * c + 64 * b, 64);
     }
     if (macroblock.type == MacroblockType::i16x16)
         for (int c = 0; c < luma_components(format.chroma); c++)
-            bits += sums_of(levels + 16 * (kLumaBlocks * c + kLumaDcBlock), 16).bits;
+            bits += bits_of(levels + 16 * (kLumaBlocks * c + kLumaDcBlock), 16);
     const int chroma = macroblock.coded_block_pattern >> 4;
-    if (chroma) bits += sums_of(levels + 16 * kChromaDcBlock, 16).bits + kBlockBits;
-    if (chroma > 1) bits += sums_of(levels + 16 * kChromaAcBlock, 32 * chroma_blocks(format.chroma)).bits;
+    if (chroma) bits += bits_of(levels + 16 * kChromaDcBlock, 16) + kBlockBits;
+    if (chroma > 1) bits += bits_of(levels + 16 * kChromaAcBlock, 32 * chroma_blocks(format.chroma));
     return h264::cost_of(lambda, distortion, bits);
 }
 
-// Whether the levels may take more than the limits of a macroblock allow, with the nCs that take most.
-bool InterCoder::exceeds_limits(const Macroblock &m, const int16_t *levels) const {
+// Whether the levels may take more than the limits of a macroblock allow, with the nCs that take most. bits: estimated.
+bool InterCoder::exceeds_limits(const Macroblock &m, const int16_t *levels, uint32_t bits) const {
     const ChromaFormat chroma = format_.chroma;
     const int count = 16 * blocks_per_macroblock(chroma), of_chroma = chroma_blocks(chroma);
-    const Levels sums = sums_of(levels, count);
-    if (!may_be_pcm(coded_, {sums.bits, 0})) return false;
-    uint32_t bits = kMostHeaderBits;
+    if (!may_be_pcm(coded_, {bits, 0})) return false;
+    bits = kMostHeaderBits;
     const auto add = [&](const ScannedLevels &scanned, int coefficients) {
         bits += count_block(scanned, {kTokens0, kZeros4x4, coefficients}).bits + kTokenBitsByNc;
     };

@@ -62,7 +62,7 @@ class InterCoder {
     void code_luma(const MacroblockSamples &source, Luma &luma);
     void code_chroma_blocks(const MacroblockSamples &source);
     void write_levels(const Luma &luma, int16_t *levels) const;
-    bool exceeds_limits(const Macroblock &m, const int16_t *levels) const;
+    bool exceeds_limits(const Macroblock &m, const int16_t *levels, uint32_t bits) const;
 
     const PictureFormat format_;
     const CodedFormat coded_;
