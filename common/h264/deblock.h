@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The deblocking filter (H.264, 8.7), of frames whose inter macroblocks have one reference picture, the same on host
-// and device. Macroblocks are filtered in the order of addresses: vertical edges from left to right, then horizontal
-// ones from top to bottom. V: int32_t, or a vector for as many lines across an edge.
+// The deblocking filter (H.264, 8.7), of frames and of fields whose inter macroblocks have one reference picture, the
+// same on host and device. Macroblocks are filtered in the order of addresses: vertical edges from left to right, then
+// horizontal ones from top to bottom. V: int32_t, or a vector for as many lines across an edge.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -76,6 +76,7 @@ struct DeblockPicture {
     ChromaFormat format;
     int32_t bit_depth;
     int32_t columns, rows;  // macroblocks
+    bool field;             // rows are twice as far apart as those of a frame
     bool across_slices;     // disable_deblocking_filter_idc is 0, else 2
     const DeblockTables *tables;
     const DeblockMacroblock *macroblocks;  // in raster order
@@ -89,11 +90,12 @@ struct DeblockPicture {
     CUDAENC_HD bool joins(int a, int b) const { return across_slices || macroblocks[a].slice == macroblocks[b].slice; }
 };
 
-// 8.7.2.1: bS of edges to the left of blocks and above them. (What else the clause has is of fields, of other
-// references and of other pictures.) Bit 16 direction + 4 y + x is of the edge of the block in column x and row y: to
-// the left of it in direction 0, above it in direction 1.
+// 8.7.2.1: bS of edges to the left of blocks and above them. (What else the clause has is of MBAFF frames, of
+// other references and of other pictures.) Bit 16 direction + 4 y + x is of the edge of the block in column x and row
+// y: to the left of it in direction 0, above it in direction 1.
 struct EdgeMasks {
-    uint32_t intra;  // bS 4 where the edge is a macroblock's, else 3
+    uint32_t intra;  // bS 3, or 4 where it is strong too: the edge is a macroblock's and, of fields, in direction 0
+    uint32_t strong;
     uint32_t coded;  // 2
     uint32_t moved;  // 1
 
@@ -101,7 +103,9 @@ struct EdgeMasks {
     // Of edge 0 to 3 of a direction, part 0 to 3 of it.
     CUDAENC_HD int strength(int direction, int edge, int part) const {
         const int bit = 16 * direction + (direction ? 4 * edge + part : edge + 4 * part);
-        return intra >> bit & 1 ? 4 - (edge != 0) : coded >> bit & 1 ? 2 : static_cast<int>(moved >> bit & 1);
+        return intra >> bit & 1   ? 3 + static_cast<int>(strong >> bit & 1)
+               : coded >> bit & 1 ? 2
+                                  : static_cast<int>(moved >> bit & 1);
     }
 };
 // Bits of an edge, and those of a direction's first edge.
@@ -114,17 +118,21 @@ CUDAENC_HD constexpr uint32_t coded_edges(uint32_t own, uint32_t left, uint32_t 
                    from_above = (own & 0xFFF) << 4 | above >> 12;
     return (own | from_above) << 16 | own | from_left;
 }
-CUDAENC_HD constexpr bool moved_apart(DeblockVector a, DeblockVector b) {
-    const int x = a.x - b.x, y = a.y - b.y;
-    return x >= 4 || x <= -4 || y >= 4 || y <= -4;
+// From how many quarter samples on vectors differ vertically, which is a sample of a frame.
+CUDAENC_HD constexpr int vertical_limit(bool field) { return field ? 2 : 4; }
+CUDAENC_HD constexpr bool moved_apart(DeblockVector a, DeblockVector b, bool field) {
+    const int x = a.x - b.x, y = a.y - b.y, limit = vertical_limit(field);
+    return x >= 4 || x <= -4 || y >= limit || y <= -limit;
 }
-// has_left, has_top: whether these edges are filtered; moved: of moved_apart(), of others any.
+// has_left, has_top: whether these edges are filtered; moved: of moved_apart(), of others any. field: as of
+// DeblockPicture.
 CUDAENC_HD EdgeMasks edge_masks(const DeblockMacroblock &own, const DeblockMacroblock &left, bool has_left,
-                                const DeblockMacroblock &above, bool has_top, uint32_t moved) {
+                                const DeblockMacroblock &above, bool has_top, uint32_t moved, bool field) {
     const uint32_t first_column = has_left ? edge_bits(0, 0) : 0, first_row = has_top ? edge_bits(1, 0) : 0;
     const uint32_t filtered = ~(edge_bits(0, 0) | edge_bits(1, 0)) | first_column | first_row;
     EdgeMasks masks{};
     masks.intra = own.intra ? filtered : (left.intra ? first_column : 0) | (above.intra ? first_row : 0);
+    masks.strong = masks.intra & (edge_bits(0, 0) | (field ? 0 : edge_bits(1, 0)));
     masks.coded = coded_edges(own.nonzero, left.nonzero, above.nonzero) & filtered;
     masks.moved = moved & filtered;
     return masks;

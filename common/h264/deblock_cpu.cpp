@@ -140,7 +140,7 @@ class MacroblockFilter {
         const auto of = [&](int at) { return p_.macroblocks[at < 0 ? own_ : at]; };
         const DeblockMacroblock &own = p_.macroblocks[own_];
         const EdgeMasks masks = edge_masks(own, of(edges_[0]), edges_[0] >= 0, of(edges_[1]), edges_[1] >= 0,
-                                           own.intra ? 0 : moved_edges());
+                                           own.intra ? 0 : moved_edges(), p_.field);
         const uint32_t any = masks.any();
         for (int direction = 0; direction < 2 && any; direction++)
             for (int edge = 0; edge < 4; edge++) {
@@ -160,8 +160,10 @@ class MacroblockFilter {
             std::memcpy(&row, p_.vectors + 16 * static_cast<size_t>(at) + 4 * y, sizeof row);
             return row;
         };
-        const auto moved = [](const Half &a, const Half &b) {
-            const Half d = a - b, far = (d > 3) | (d < -3);
+        const int16_t vertical = static_cast<int16_t>(vertical_limit(p_.field));
+        const Half limits = {4, vertical, 4, vertical, 4, vertical, 4, vertical};
+        const auto moved = [&](const Half &a, const Half &b) {
+            const Half d = a - b, far = (d >= limits) | (d <= -limits);
             uint64_t pairs[2];
             std::memcpy(pairs, &far, sizeof pairs);
             const auto any = [](uint64_t word) { return uint32_t{static_cast<uint32_t>(word) != 0}; };

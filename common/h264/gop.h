@@ -29,12 +29,20 @@ class Gop {
   public:
     // size: pictures from an IDR picture to the next. least: the same where a scene cut begins the next one.
     // scene_cut: percent of the intra costs that prediction has to save; 0: no cut is looked for. blocks: of
-    // SceneCosts.
-    Gop(int size, int least, int scene_cut, int blocks)
-        : size_(size), least_(least), scene_cut_(scene_cut), flat_(kFlat * static_cast<uint64_t>(blocks)) {}
+    // SceneCosts. fields: a picture is a field, and two are a frame, which counts as one. Then an IDR picture is a
+    // first field, and `second` tells of second ones.
+    Gop(int size, int least, int scene_cut, int blocks, bool fields = false)
+        : size_(size),
+          least_(least),
+          scene_cut_(scene_cut),
+          flat_(kFlat * static_cast<uint64_t>(blocks)),
+          fields_(fields) {}
 
     // Whether the next picture is an IDR picture, whatever it shows. If not, and looks_for_cuts(), is_cut() tells.
-    bool begins(bool forced) const { return forced || !reference_ || pictures_ >= size_; }
+    // A second field has nothing to refer to where the first one failed.
+    bool begins(bool forced, bool second = false) const {
+        return !reference_ || within_ != second || (!second && (forced || pictures_ >= size_));
+    }
     bool looks_for_cuts() const { return scene_cut_ > 0; }
     // Keeps the costs: a cut stands out from the picture before, whose costs are known. So noise, and what moves too
     // much, are no cuts.
@@ -44,19 +52,24 @@ class Gop {
     }
 
     int size() const { return size_; }
-    int pictures() const { return pictures_; }      // from the last IDR picture on
-    int idr_pic_id() const { return idr_pic_id_; }  // of the next IDR picture
+    int pictures() const { return pictures_; }             // from the last IDR picture on
+    int frame_num() const { return pictures_ - within_; }  // of the next picture, if it is no IDR picture
+    int idr_pic_id() const { return idr_pic_id_; }         // of the next IDR picture
 
     // The picture is coded, and the next one may refer to it; or it failed, and none may.
-    void end(bool key) {
-        if (key) pictures_ = 0, idr_pic_id_ ^= 1;
-        pictures_++;
-        reference_ = true;
-        ratio_before_ = ratio_.value_or(kOne);
-        ratio_.reset();
+    void end(bool key, bool second = false) {
+        if (second && !within_) return;  // its frame failed
+        within_ = fields_ && !second;
+        if (!second) {
+            pictures_ = key ? 1 : pictures_ + 1;
+            reference_ = true;
+            ratio_before_ = ratio_.value_or(kOne);
+            ratio_.reset();
+        }
+        if (!within_ && pictures_ == 1) idr_pic_id_ ^= 1;
     }
     void forget() {
-        reference_ = false;
+        reference_ = within_ = false;
         ratio_.reset();
     }
 
@@ -66,7 +79,9 @@ class Gop {
 
     const int size_, least_, scene_cut_;
     const uint64_t flat_;
+    const bool fields_;
     bool reference_ = false;
+    bool within_ = false;  // a frame, whose first field was the last picture
     int pictures_ = 0, idr_pic_id_ = 0;
     std::optional<int> ratio_;  // of inter to intra costs, of the next picture
     int ratio_before_ = kOne;

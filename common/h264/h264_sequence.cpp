@@ -26,7 +26,7 @@ SequencePipeline::SequencePipeline(const Params &params, int slots, int threads,
       slice_coder_(p_.sets.format, p_.slices),
       macroblocks_(static_cast<size_t>(p_.picture.macroblocks())),
       levels_(macroblocks_.size() * 16 * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma))),
-      gop_(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks()) {
+      gop_(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks(), p_.picture.separate_field()) {
     for (int i = 0; i < slots; i++) pictures_[static_cast<size_t>(i)].slot = i;
     waiting_.reserve(static_cast<size_t>(slots));
     if (p_.lookahead) lookahead_.emplace(p_.picture, p_.lookahead, p_.most_vertical_vector);
@@ -126,24 +126,28 @@ PooledBuffer SequencePipeline::code(int slot) {
     std::copy(slices.begin(), slices.end(), packet->data + picture.prefix.size());
     sequence_.keep(pool());
     if (reconstructed) reconstructed(p_.picture, sequence_);
-    gop_.end(picture.key);
+    gop_.end(picture.key, picture.second_field);
     if (division_) division_->next(slice_coder_.sizes());
     return packet;
 }
 
 // An IDR or a P picture, and its first QP. The search of a P picture has its QP.
 void SequencePipeline::choose_type(Picture &picture) {
-    picture.key = gop_.begins(picture.forced_key);
+    picture.key = gop_.begins(picture.forced_key, picture.second_field);
     planner_.plan(picture);
     picture.weights = p_.weighted_prediction && !picture.key ? sequence_.choose_weights(pool()) : PictureWeights{};
-    if (!picture.key && gop_.looks_for_cuts() && gop_.is_cut(sequence_.scene_costs(picture.qp, pool()))) {
+    if (!picture.key && !picture.second_field && gop_.looks_for_cuts() &&
+        gop_.is_cut(sequence_.scene_costs(picture.qp, pool()))) {
         picture.key = true;
         planner_.plan_again(picture);
     }
-    if (picture.key)
+    if (picture.key) {
         picture.header.idr_pic_id = gop_.idr_pic_id();
-    else
-        packet_writer_.make_predicted(picture, gop_.pictures());
+        return;
+    }
+    const int frame_num = gop_.frame_num();
+    const bool chooses = p_.picture.separate_field() && frame_num;  // of an IDR picture's frame there is no other field
+    packet_writer_.make_predicted(picture, frame_num, chooses ? sequence_.find_distance(picture.qp, pool()) : 1);
 }
 
 void SequencePipeline::settle_qp(Picture &picture) {
@@ -167,8 +171,8 @@ void SequencePipeline::encode(Picture &picture) {
                                     .reconstructs = true,
                                     .regions = picture.regions};
     for (;;) {
-        sequence_.encode(picture.layouts.data(), quality, !picture.header.is_idr(), pool(), macroblocks_.data(),
-                         levels_.data(), picture.refresh);
+        sequence_.encode(picture.layouts.data(), quality, !picture.key, pool(), macroblocks_.data(), levels_.data(),
+                         picture.refresh, picture.reference);
         packet_writer_.make_headers(picture, division_ ? division_->slices() : p_.slices);
         if (!division_) return;
         code_slices(picture);

@@ -119,13 +119,19 @@ void PacketWriter::begin(PictureState &picture, const SourcePicture &frame) cons
     if (!sei.empty()) append(picture.prefix, make_sei(sei));
 }
 
-void PacketWriter::make_predicted(PictureState &picture, int frame_num) const {
+void PacketWriter::make_predicted(PictureState &picture, int frame_num, int distance) const {
     picture.header.nal_unit_type = kNalSlice;
     picture.header.nal_ref_idc = 2;
     picture.header.slice_type = SliceType::p;
     if (p_.weighted_prediction) picture.header.weights = picture.weights;
     picture.header.has_chroma = p_.picture.chroma != ChromaFormat::c400;
     picture.header.frame_num = frame_num % (1 << p_.sets.frame_num_bits);
+    if (p_.picture.separate_field()) {
+        picture.header.pic_order_cnt_lsb = (2 * frame_num + picture.second_field) % 16;
+        picture.reference =
+            field_reference(distance, picture.header.field == FieldParity::bottom, picture.second_field);
+        picture.header.abs_diff_pic_num = picture.reference.abs_diff_pic_num;
+    }
     if (p_.intra_refresh) {
         const int number = (frame_num - 1) % p_.intra_refresh;
         picture.refresh = refresh_columns(number, p_.intra_refresh, p_.picture.macroblock_columns());
@@ -158,9 +164,8 @@ void PacketWriter::write_timing(PictureState &picture, int pictures) const {
         sei.buffering_period = {.initial_cpb_removal_delay = delay,
                                 .initial_cpb_removal_delay_offset = picture.rate->longest_delay() - delay};
     }
-    sei.removal_delay = {
-        .ticks = picture.second_field ? 1 : 2 * static_cast<uint32_t>(since_buffering_period(pictures)),
-        .length = p_.sets.vui.hrd->delay_length};
+    sei.removal_delay = {.ticks = 2 * static_cast<uint32_t>(since_buffering_period(pictures)) - picture.second_field,
+                         .length = p_.sets.vui.hrd->delay_length};
     sei.pic_struct = p_.timecodes;
     sei.field = picture.header.field;
     sei.timecode = picture.timecode;

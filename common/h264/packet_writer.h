@@ -25,6 +25,7 @@ struct PictureState : PlannedPicture {
     PictureWeights weights;  // likewise, before make_predicted()
     bool recovery_point;     // of a P picture with which a refresh begins
     bool second_field = false;
+    FieldReference reference;  // of a P field
 };
 
 class PacketWriter {
@@ -39,10 +40,11 @@ class PacketWriter {
     // on.
     void begin(PictureState &picture, const SourcePicture &frame) const;
     void accept() { pictures_++; }
-    // In place of an IDR picture, before make_headers(): the picture is the frame_num-th after one, of P slices.
-    void make_predicted(PictureState &picture, int frame_num) const;
-    // With HRD parameters, after QpPlanner::begin(): a buffering period and picture timing. pictures: coded from the
-    // IDR picture before on, with that one; 0: there was none.
+    // In place of an IDR picture, before make_headers(): the picture, of P slices, is of the frame_num-th frame after
+    // one. distance: see FieldReference.
+    void make_predicted(PictureState &picture, int frame_num, int distance = 1) const;
+    // With HRD parameters, after QpPlanner::begin(): a buffering period and picture timing. pictures: frames of which a
+    // picture was coded from the IDR picture before on, with that one; 0: there was none.
     void write_timing(PictureState &picture, int pictures) const;
     // At its QP, of the stream's slices or of others.
     void make_headers(PictureState &picture) const { make_headers(picture, p_.slices); }

@@ -372,7 +372,9 @@ void check_fields(const CudaencH264Options &o, const Profile &profile) {
     const auto refuse_option = [](const char *name, int value, int allowed) {
         refuse(format_string("%s %d is not allowed with fields: it is %d", name, value, allowed));
     };
-    if (o.gop_size > 1) refuse_option("gop_size", o.gop_size, 1);
+    if (o.lookahead) refuse_option("lookahead", o.lookahead, 0);
+    if (o.intra_refresh) refuse_option("intra_refresh", o.intra_refresh, 0);
+    if (o.weighted_prediction) refuse_option("weighted_prediction", o.weighted_prediction, 0);
     if (o.encrypt_parts) refuse_option("encrypt_parts", o.encrypt_parts, 0);
 }
 
@@ -467,7 +469,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, int
     p.intra_refresh = o.intra_refresh;
     p.lookahead = o.lookahead;
     p.slice_max_bytes = o.slice_max_bytes;
-    p.most_vertical_vector = most_vertical_vector(level);
+    p.most_vertical_vector = most_vertical_vector(level) / (separate_fields ? 2 : 1);  // of frames
     p.deblock = o.deblock < 0 ? o.gop_size > 1 : o.deblock;
     p.keystream = o.keystream;
     p.keystream_opaque = o.keystream_opaque;
@@ -486,7 +488,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o, int
     if (separate_fields) {
         sets.constraint_sets &= profile.idc == 77 ? 0xFF : 0xE7;  // nor does constraint_set4_flag hold: frames alone
         sets.pic_order_cnt_type = 0;                              // which tells fields apart
-        sets.max_num_ref_frames = 1;                              // the frame of the first field
+        sets.max_num_ref_frames = o.gop_size > 1 ? 2 : 1;         // the frame of the first field, and one before
     }
     // recovery_frame_cnt is a difference of frame_num. FFmpeg's decoder is late to recover, or loses the order of
     // pictures, from a picture on whose frame_num is 0, or without it: so that is rare.
@@ -557,6 +559,7 @@ RateTarget changed_rate(const Params &p, RateTarget r, const RateChange &change)
 
 std::string only_on_cpu(const Params &p) {
     if (p.gop_size == 1) return {};
+    if (p.picture.separate_field()) return "P pictures of fields";
     if (p.effort != kAllTypes) return format_string("P pictures with effort %d", p.effort);
     if (p.lookahead) return format_string("P pictures with lookahead %d", p.lookahead);
     if (p.slice_max_bytes && p.picture.macroblocks() > UINT16_MAX)  // as many slices at most

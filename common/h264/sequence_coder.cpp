@@ -9,9 +9,15 @@
 namespace cudaenc::h264 {
 
 SequenceCoder::SequenceCoder(const PictureFormat &format, int vertical, bool deblock)
-    : format_(format), deblock_(deblock), intra_coder_(format), predicted_coder_(format, vertical) {
-    before_.decoded.format = format.chroma;
-    before_.decoded.bit_depth = format.bit_depth;
+    : format_(format),
+      deblock_(deblock),
+      intra_coder_(format),
+      predicted_coder_(format, vertical),
+      before_(format.separate_field() ? 2 : 1) {
+    for (PictureBefore &before : before_) {
+        before.decoded.format = format.chroma;
+        before.decoded.bit_depth = format.bit_depth;
+    }
     for (int c = 0; c < format.components(); c++) {
         strides_[c] = (format.macroblock_columns() * format.columns(c) + 63) / 64 * 64 + 32;
         planes_[c].resize(static_cast<size_t>(strides_[c] * format.macroblock_rows() * format.rows(c)));
@@ -22,9 +28,17 @@ void SequenceCoder::begin(const SampleLayout *components, ThreadPool &pool) {
     predicted_coder_.load_source(components[0], source_, pool);
 }
 
+const MotionSearch &SequenceCoder::search_by(int distance, int qp, ThreadPool &pool) {
+    return predicted_coder_.search(qp, before_[static_cast<size_t>(distance) - 1], source_, pool, distance);
+}
+
+int SequenceCoder::find_distance(int qp, ThreadPool &pool) {
+    return field_distance(search_by(1, qp, pool).cost(), search_by(2, qp, pool).cost());
+}
+
 SceneCosts SequenceCoder::scene_costs(int qp, ThreadPool &pool) {
-    const MotionSearch &search = predicted_coder_.search(qp, before_, source_, pool);
-    const BytePlane &now = predicted_coder_.compared(source_).levels[1], &before = before_.source.levels[1];
+    const MotionSearch &search = search_by(static_cast<int>(before_.size()), qp, pool);
+    const BytePlane &now = predicted_coder_.compared(source_).levels[1], &before = before_.back().source.levels[1];
     const size_t rows = static_cast<size_t>(format_.macroblock_rows());
     std::vector<SceneCosts> of_rows(rows);
     pool.for_each(rows, [&](size_t row) {
@@ -48,7 +62,8 @@ SceneCosts SequenceCoder::scene_costs(int qp, ThreadPool &pool) {
 }
 
 void SequenceCoder::encode(const SampleLayout *components, const PictureQuality &quality, bool predicted,
-                           ThreadPool &pool, Macroblock *macroblocks, int16_t *levels, const RefreshColumns &refresh) {
+                           ThreadPool &pool, Macroblock *macroblocks, int16_t *levels, const RefreshColumns &refresh,
+                           const FieldReference &refers_to) {
     predicted_ = predicted;
     qp_ = std::min(quality.qp, kMaxQp);
     macroblocks_ = macroblocks;
@@ -56,7 +71,8 @@ void SequenceCoder::encode(const SampleLayout *components, const PictureQuality 
     PictureQuality own = quality;
     own.reconstructs = true;
     if (predicted) {
-        predicted_coder_.encode(components, own, before_, source_, pool, macroblocks, levels, refresh);
+        predicted_coder_.encode(components, own, before_[static_cast<size_t>(refers_to.distance) - 1], source_, pool,
+                                macroblocks, levels, refresh, refers_to);
     } else {
         intra_coder_.encode(components, own, pool, macroblocks, levels);
     }
@@ -75,8 +91,9 @@ void SequenceCoder::keep(ThreadPool &pool) {
         blocks[c] = decoded(c);
     }
     if (deblock_) deblock(pool);
-    before_.decoded.build(blocks, 16 * columns, 16 * rows, pool);
-    std::swap(before_.source, source_);
+    std::rotate(before_.begin(), before_.end() - 1, before_.end());
+    before_.front().decoded.build(blocks, 16 * columns, 16 * rows, pool);
+    std::swap(before_.front().source, source_);
 }
 
 // QPY of macroblocks without mb_qp_delta is that of the one before, whatever they were coded with.
@@ -118,6 +135,7 @@ void SequenceCoder::deblock(ThreadPool &pool) {
                    .bit_depth = format_.bit_depth,
                    .columns = format_.macroblock_columns(),
                    .rows = format_.macroblock_rows(),
+                   .field = format_.separate_field(),
                    .across_slices = true,
                    .tables = &tables[format_.bit_depth > 8],
                    .macroblocks = deblock_macroblocks_.data(),

@@ -71,11 +71,11 @@ DEVICE EdgeFilters edge_filters(const DeblockPicture &picture, const DeblockTabl
     const DeblockVector left_in = warp_shuffle(m.vector, lane + 31), left_out = warp_shuffle(before.vector, lane + 3),
                         above_in = warp_shuffle(m.vector, lane + 28);
     const DeblockVector other = lane < 16 ? (block & 3 ? left_in : left_out) : (block >= 4 ? above_in : m.vector_above);
-    const uint32_t moved = warp_ballot(moved_apart(m.vector, other));
+    const uint32_t moved = warp_ballot(moved_apart(m.vector, other, picture.field));
     const bool left = x > 0 && (picture.across_slices || before.own.slice == m.own.slice);
     const bool above = y > 0 && (picture.across_slices || m.above.slice == m.own.slice);
     EdgeFilters f{};
-    f.masks = edge_masks(m.own, before.own, left, m.above, above, moved);
+    f.masks = edge_masks(m.own, before.own, left, m.above, above, moved, picture.field);
     f.any = f.masks.any();
     const int offset = qp_bd_offset(picture.bit_depth);
     const auto qp_of = [&](const DeblockMacroblock &of) {
@@ -105,7 +105,7 @@ DEVICE void filter_line(const EdgeFilters &f, const DeblockTables &tables, int b
         int32_t across[8];
         CUDAENC_UNROLL
         for (int k = 0; k < 8; k++) across[k] = s[4 * i + k];
-        if (edge == 0 && (f.masks.intra & bits))
+        if (edge == 0 && (f.masks.strong & bits))
             filter_strong_edge<C::kLuma>(across, alpha, beta);
         else
             filter_edge<C::kLuma, int32_t>(across, alpha, beta, tables.tc0[qp][f.masks.strength(Direction, edge, part)],

@@ -15,6 +15,7 @@ DeblockPicture deblock_format(const PictureFormat &f) {
             .bit_depth = f.bit_depth,
             .columns = f.macroblock_columns(),
             .rows = f.macroblock_rows(),
+            .field = f.separate_field(),
             .across_slices = true,
             .tables = nullptr,
             .macroblocks = nullptr,

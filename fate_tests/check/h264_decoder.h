@@ -155,6 +155,7 @@ struct Prediction {
     const InterMacroblock *inter = nullptr;
     const Picture *reference = nullptr;
     bool constrained_intra = false;  // constrained_intra_pred_flag
+    int chroma_offset = 0;           // of vertical vectors to 4:2:0 (table 8-9)
     ExplicitWeight weights[3] = {};  // of components
 };
 // How a slice is filtered.
@@ -278,8 +279,10 @@ class Picture {
             for (int x = 0; x < w; x++) {
                 const MotionVector v = motion_.vector((x0(c) + x) * 4 / w, (y0(c) + y) * 4 / h);
                 const int sample =
-                    luma_like(c) ? plane.luma(4 * (x0(c) + x) + v.x, 4 * (y0(c) + y) + v.y)
-                                 : plane.chroma(8 * (x0(c) + x) + v.x, 8 * (y0(c) + y) + (h == 16 ? 2 * v.y : v.y));
+                    luma_like(c)
+                        ? plane.luma(4 * (x0(c) + x) + v.x, 4 * (y0(c) + y) + v.y)
+                        : plane.chroma(8 * (x0(c) + x) + v.x,
+                                       8 * (y0(c) + y) + (h == 16 ? 2 * v.y : v.y + prediction_.chroma_offset));
                 to[w * y + x] = prediction_.weights[c].apply(sample, bit_depth_);
             }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Motion of P macroblocks and their prediction, written from H.264's clause 8.4 and from nothing of the encoder's.
-// Frames with one reference picture.
+// Frames and fields with one reference picture.
 #pragma once
 #include <algorithm>
 #include <cstdint>

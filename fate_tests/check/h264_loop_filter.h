@@ -15,7 +15,7 @@ struct FilteredMacroblock {
     bool intra = true, pcm = false, transform_8x8 = false;
     int qp = 0;  // QPY
     int slice = 0, disable_deblocking_filter_idc = 0, offset_a = 0, offset_b = 0;
-    bool field = false;   // of a field picture, all intra
+    bool field = false;   // of a field picture
     bool coded[16] = {};  // 4x4 blocks of luma in raster order: they contain levels that are not 0, with 4x4
                           // transforms; with 8x8 ones: their 8x8 block does
     int vectors[16][2] = {};
@@ -106,9 +106,10 @@ class LoopFilter {
         if (p.intra || q.intra) return strong ? 4 : 3;
         if (p.coded[p_block] || q.coded[q_block]) return 2;
         if (p.references[p_block] != q.references[q_block]) return 1;
-        for (int i = 0; i < 2; i++)
-            if (std::abs(p.vectors[p_block][i] - q.vectors[q_block][i]) >= 4) return 1;
-        return 0;
+        // A sample of a frame, vertically two quarters of one of a field.
+        const int x = std::abs(p.vectors[p_block][0] - q.vectors[q_block][0]);
+        const int y = std::abs(p.vectors[p_block][1] - q.vectors[q_block][1]);
+        return x >= 4 || y >= (q.field ? 2 : 4);
     }
 
     // 8.7.2.2 to 8.7.2.4.

@@ -418,7 +418,7 @@ inline ParsedSps parse_sps(const Nal &nal) {
     require(s.pic_order_cnt_type == 2 || s.pic_order_cnt_type == 0, "pic_order_cnt_type");
     if (s.pic_order_cnt_type == 0) s.order_bits = 4 + static_cast<int>(in.ue());
     s.reference_frames = static_cast<int>(in.ue());
-    require(s.reference_frames <= 1 && !in.u1(), "references");
+    require(s.reference_frames <= 2 && !in.u1(), "references");
     s.width = 1 + static_cast<int>(in.ue());
     s.height = 1 + static_cast<int>(in.ue());
     s.fields = !in.u1();
@@ -509,6 +509,7 @@ inline ParsedPps parse_pps(const Nal &nal) {
 
 struct ParsedSliceHeader {
     uint32_t first_macroblock, idr_pic_id = 0, frame_num, pic_order_cnt_lsb = 0;
+    uint32_t abs_diff_pic_num = 0;  // of ref_pic_list_modification(), which names one; 0: list 0 is the initial one
     bool is_p, is_field = false, is_bottom = false;
     int qp_delta, disable_deblocking_filter_idc, alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
     decoder::ExplicitWeight weights[3] = {};
@@ -561,7 +562,11 @@ inline ParsedSliceHeader parse_slice_header(BitReader &in, const SliceSyntax &sy
     }
     if (h.is_p) {
         if (in.u1()) require(in.ue() == 0, "num_ref_idx_l0_active_minus1");
-        require(!in.u1(), "ref_pic_list_modification_flag_l0");
+        if (in.u1()) {
+            require(h.is_field && in.ue() == 0, "modification_of_pic_nums_idc");
+            h.abs_diff_pic_num = 1 + in.ue();
+            require(in.ue() == 3, "a second modification");
+        }
         if (syntax.weighted_pred) parse_weights(in, syntax.monochrome, h.weights);
     }
     if (idr)

@@ -2,6 +2,7 @@
 // Whole streams of h264_cavlc_cuda, parsed and decoded by the tests' own parser and decoder.
 #pragma once
 #include <cstdio>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,6 +54,66 @@ struct StreamPicture {
     int crop_unit_y() const { return sps.chroma_format_idc == 1 ? 2 : 1; }
 };
 
+// What pictures refer to, of a sliding window (8.2.5.3).
+class References {
+  public:
+    // before: of a stream that goes on, a frame.
+    explicit References(const StreamPicture *before) {
+        if (before) keep(*before);
+    }
+    void keep(const StreamPicture &p) {
+        const ParsedSliceHeader &h = p.slices.at(0);
+        if (is_second(p)) {
+            frames_[0].fields[h.is_bottom] = &p;
+            return;
+        }
+        if (p.nal_types.back() == 5) frames_.clear();
+        if (!frames_.empty() && frames_.size() >= static_cast<size_t>(std::max(1, p.sps.reference_frames)))
+            frames_.pop_back();
+        frames_.push_front({h.frame_num, {nullptr, nullptr}});
+        frames_[0].fields[h.is_bottom] = &p;
+        if (!h.is_field) frames_[0].fields[1] = &p;
+    }
+    // Of a P picture: the first one of list 0, or null.
+    const StreamPicture *first_of(const StreamPicture &p) const {
+        const ParsedSliceHeader &h = p.slices.at(0);
+        const uint32_t max_frame_num = 1u << p.sps.frame_num_bits;
+        if (!h.is_field) {
+            if (frames_.empty()) return nullptr;
+            require(h.frame_num == (frames_[0].frame_num + 1) % max_frame_num, "frame_num follows that before");
+            return frames_[0].fields[0];
+        }
+        require(frames_.empty() || is_second(p) || h.frame_num == (frames_[0].frame_num + 1) % max_frame_num,
+                "frame_num of a frame's first field");
+        if (!h.abs_diff_pic_num) {  // 8.2.4.2.5
+            for (const bool bottom : {h.is_bottom, !h.is_bottom})
+                for (const Frame &frame : frames_)
+                    if (frame.fields[bottom]) return frame.fields[bottom];
+            return nullptr;
+        }
+        // 8.2.4.1, 8.2.4.3.1
+        const int64_t wanted = 2 * int64_t{h.frame_num} + 1 - h.abs_diff_pic_num;
+        for (const Frame &frame : frames_) {
+            const int64_t wrapped = int64_t{frame.frame_num} - (frame.frame_num > h.frame_num ? max_frame_num : 0);
+            for (const bool bottom : {false, true})
+                if (2 * wrapped + (bottom == h.is_bottom) == wanted) return frame.fields[bottom];
+        }
+        return nullptr;
+    }
+
+  private:
+    struct Frame {
+        uint32_t frame_num;
+        const StreamPicture *fields[2];  // by is_bottom
+    };
+    bool is_second(const StreamPicture &p) const {
+        const ParsedSliceHeader &h = p.slices.at(0);
+        return h.is_field && !frames_.empty() && p.nal_types.back() != 5 && frames_[0].frame_num == h.frame_num &&
+               frames_[0].fields[!h.is_bottom] && !frames_[0].fields[h.is_bottom];
+    }
+    std::deque<Frame> frames_;  // the last one first
+};
+
 // Decodes the macroblocks of a parsed picture. before: the one that it refers to, or null.
 inline void decode_picture(StreamPicture &p, const StreamPicture *before) {
     require(p.parsed && p.parsed->macroblock_bits.size() == p.parsed->macroblocks.size(), "a whole picture");
@@ -61,7 +122,8 @@ inline void decode_picture(StreamPicture &p, const StreamPicture *before) {
     for (const ParsedSliceHeader &slice : p.slices) {
         require(slice.qp_delta == p.slices[0].qp_delta && slice.idr_pic_id == p.slices[0].idr_pic_id &&
                     slice.frame_num == p.slices[0].frame_num && slice.is_bottom == p.slices[0].is_bottom &&
-                    slice.pic_order_cnt_lsb == p.slices[0].pic_order_cnt_lsb,
+                    slice.pic_order_cnt_lsb == p.slices[0].pic_order_cnt_lsb &&
+                    slice.abs_diff_pic_num == p.slices[0].abs_diff_pic_num,
                 "slices of one picture");
         filters.push_back({slice.disable_deblocking_filter_idc, 2 * slice.alpha_c0_offset_div2,
                            2 * slice.beta_offset_div2, slice.is_field});
@@ -75,10 +137,12 @@ inline void decode_picture(StreamPicture &p, const StreamPicture *before) {
     decoder::Prediction prediction;
     if (is_p) {
         require(!p.pps.has_scaling && !p.sps.has_scaling, "scaling lists of inter macroblocks");
-        require(before && p.sps.reference_frames == 1, "a picture to refer to");
-        const uint32_t next = (before->slices[0].frame_num + 1) & ((1u << p.sps.frame_num_bits) - 1);
-        require(p.slices[0].frame_num == next, "frame_num follows that of the picture before");
-        prediction = {p.parsed->inter.data(), before->decoded.get(), p.pps.constrained_intra};
+        require(before, "a picture to refer to");
+        const bool bottom = p.is_bottom(), other_parity = p.is_field() && before->is_bottom() != bottom;
+        prediction = {p.parsed->inter.data(), before->decoded.get(), p.pps.constrained_intra,
+                      !other_parity ? 0
+                      : bottom      ? 2
+                                    : -2};
         std::copy_n(p.slices[0].weights, 3, prediction.weights);  // slices of a picture have the same
     }
     p.decoded->decode(p.parsed->macroblocks.data(), p.parsed->levels.data(), prediction);
@@ -138,14 +202,15 @@ inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &byte
         const ParsedSliceHeader &own = pictures[i].slices.at(0);
         if (!own.is_field || i % 2 == 0) continue;
         const ParsedSliceHeader &first = pictures[i - 1].slices.at(0);
-        require(first.is_bottom != own.is_bottom && first.frame_num == own.frame_num && !own.is_p &&
+        require(first.is_bottom != own.is_bottom && first.frame_num == own.frame_num &&
                     own.pic_order_cnt_lsb == first.pic_order_cnt_lsb + 1,
                 "a second field");
     }
     require(pictures.empty() || !pictures[0].is_field() || pictures.size() % 2 == 0, "a field without another one");
+    References references(before);
     for (StreamPicture &p : pictures) {
-        decode_picture(p, before);
-        if (p.is_reference) before = &p;
+        decode_picture(p, p.slices.at(0).is_p ? references.first_of(p) : nullptr);
+        if (p.is_reference) references.keep(p);
     }
     return pictures;
 }

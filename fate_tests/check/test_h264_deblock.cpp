@@ -22,7 +22,7 @@ enum class Kind { intra, still, moving, mixed, kinds };
 struct Case {
     ChromaFormat format;
     int bit_depth, columns, rows;
-    bool across_slices;
+    bool field, across_slices;
     int offset_a, offset_b, chroma_offset;
     std::vector<DeblockMacroblock> macroblocks;
     std::vector<DeblockVector> vectors;
@@ -34,6 +34,7 @@ struct Case {
           bit_depth(depth),
           columns(w),
           rows(h),
+          field(random.one_in(3)),
           across_slices(!random.one_in(4)),
           offset_a(2 * random.between(-6, 6) * random.one_in(2)),
           offset_b(2 * random.between(-6, 6) * random.one_in(2)),
@@ -76,6 +77,7 @@ struct Case {
                 .bit_depth = bit_depth,
                 .columns = columns,
                 .rows = rows,
+                .field = field,
                 .across_slices = across_slices,
                 .tables = &tables,
                 .macroblocks = macroblocks.data(),
@@ -94,7 +96,8 @@ struct Case {
                      .slice = m.slice,
                      .disable_deblocking_filter_idc = across_slices ? 0 : 2,
                      .offset_a = offset_a,
-                     .offset_b = offset_b};
+                     .offset_b = offset_b,
+                     .field = field};
             for (size_t b = 0; b < 16; b++) {
                 of[i].coded[b] = m.nonzero >> b & 1;
                 of[i].vectors[b][0] = vectors[16 * i + b].x;
@@ -105,9 +108,9 @@ struct Case {
     }
 
     std::string name() const {
-        return format_string("format %d, %d bits, %dx%d macroblocks, across slices %d, offsets %d %d %d",
-                             static_cast<int>(format), bit_depth, columns, rows, across_slices, offset_a, offset_b,
-                             chroma_offset);
+        return format_string("format %d, %d bits, %dx%d macroblocks, field %d, across slices %d, offsets %d %d %d",
+                             static_cast<int>(format), bit_depth, columns, rows, field, across_slices, offset_a,
+                             offset_b, chroma_offset);
     }
 
   private:

@@ -135,7 +135,7 @@ START_TEST(interpolation) {
             EXPECT_EQ(predicted.luma[k],
                       luma_between(p, 16 * x + k % 16 + (v.x >> 2), 16 * y + k / 16 + (v.y >> 2), v.x & 3, v.y & 3));
         for (int c = 0; c < 2; c++) {
-            predict_chroma(reference, 1 + c, 16 * x, 16 * y, v, 16, predicted.chroma[c]);
+            predict_chroma(reference, 1 + c, 16 * x, 16 * y, v, 0, 16, predicted.chroma[c]);
             for (int k = 0; k < 64; k++)
                 EXPECT_EQ(predicted.chroma[c][k], chroma_between(p, 1 + c, 8 * x + k % 8 + (v.x >> 3),
                                                                  8 * y + k / 8 + (v.y >> 3), v.x & 7, v.y & 7));

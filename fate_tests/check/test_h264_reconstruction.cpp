@@ -40,6 +40,7 @@ ReconstructedPicture code_on_device(const std::shared_ptr<Device> &device, const
                                      .bit_depth = 8,
                                      .columns = columns,
                                      .rows = rows,
+                                     .field = false,
                                      .across_slices = true,
                                      .tables = nullptr,
                                      .macroblocks = nullptr,

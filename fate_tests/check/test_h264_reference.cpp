@@ -59,7 +59,7 @@ START_TEST(predictions) {
             for (int c = 1; c < 3; c++) {
                 const decoder::ReferencePlane chroma{decoded.planes[c].data(), decoded.width(c), decoded.height(c),
                                                      255};
-                predict_chroma(reference, c, x, y, v, 8, own);
+                predict_chroma(reference, c, x, y, v, 0, 8, own);
                 for (int i = 0; i < 16; i++)
                     EXPECT(
                         own[i / 4 * 8 + i % 4] == chroma.chroma(8 * (x / 2 + i % 4) + v.x, 8 * (y / 2 + i / 4) + v.y),
@@ -103,7 +103,7 @@ START_TEST(predictions_of_formats) {
             const int w = as_luma ? size : size / 2, h = as_luma || tall ? size : size / 2, stride = as_luma ? 16 : 8;
             Sample own[256];
             if (c)
-                predict_chroma(reference, c, x, y, v, size, own);
+                predict_chroma(reference, c, x, y, v, 0, size, own);
             else
                 predict_luma(reference, x, y, v, size, own);
             for (int i = 0; i < w * h; i++) {

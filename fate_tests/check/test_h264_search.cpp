@@ -119,6 +119,8 @@ void expect_same(const std::shared_ptr<Device> &device, const Pair &pair, int ve
             const FoundMotion &own = found[static_cast<size_t>(y * pair.columns() + x)], &other = search.found(x, y);
             EXPECT(own.whole == other.whole, "%dx%d, QP %d, macroblock (%d, %d): (%d, %d), not (%d, %d)", pair.width,
                    pair.height, qp, x, y, own.whole.x, own.whole.y, other.whole.x, other.whole.y);
+            EXPECT(own.cost == other.cost, "%dx%d, QP %d, macroblock (%d, %d): cost %u, not %u", pair.width,
+                   pair.height, qp, x, y, own.cost, other.cost);
             for (int b = 0; b < 4; b++)
                 EXPECT(own.of_8x8[b] == other.of_8x8[b],
                        "%dx%d, QP %d, macroblock (%d, %d), block %d: (%d, %d), not (%d, %d)", pair.width, pair.height,

@@ -122,6 +122,22 @@ START_TEST(gop) {
     g.forget();
     EXPECT(code(still) && !code(still), "behind a picture that failed");
     EXPECT(!Gop(10, 3, 0, 100).looks_for_cuts());
+    Gop fields(3, 1, 0, 100, true);
+    const auto code_field = [&](bool second) {
+        const bool key = fields.begins(false, second);
+        fields.end(key, second);
+        return key;
+    };
+    for (int i = 0; i < 12; i++) {
+        EXPECT(fields.frame_num() == i / 2 % 3 || i % 6 == 0, "field %d: frame_num %d", i, fields.frame_num());
+        EXPECT(code_field(i % 2) == (i % 6 == 0), "field %d", i);
+    }
+    code_field(false), fields.forget();
+    const int id = fields.idr_pic_id();
+    EXPECT(code_field(false) && !code_field(true) && fields.idr_pic_id() != id, "a second field that failed");
+    fields.forget();
+    EXPECT(code_field(true) && code_field(false), "a first field that failed");
+    EXPECT(code_field(false) && !code_field(true) && !code_field(false), "a second field that is missing");
     SceneCosts sum{};
     sum.add(50, 40, 30, 60);
     sum.add(20, 40, 30, 60);

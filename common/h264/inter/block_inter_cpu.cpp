@@ -261,15 +261,15 @@ template <class T>
 
 }  // namespace
 
-CUDAENC_CLONES void predict_chroma(const ReferencePicture &reference, int component, int x, int y, Vector v, int size,
-                                   Sample *to) {
+CUDAENC_CLONES void predict_chroma(const ReferencePicture &reference, int component, int x, int y, Vector v, int offset,
+                                   int size, Sample *to) {
     const SamplePlane &wide = reference.samples[component];
     if (reference.format == ChromaFormat::c444)
         return interpolate(wide, x, y, v, size, (1 << reference.bit_depth) - 1, to);
     // The vertical unit is a quarter of a chroma sample where chroma has all rows.
     const bool tall = reference.format == ChromaFormat::c422;
-    const int fx = v.x & 7, fy = tall ? 2 * (v.y & 3) : v.y & 7;
-    x = x / 2 + (v.x >> 3), y = tall ? y + (v.y >> 2) : y / 2 + (v.y >> 3);
+    const int vy = tall ? 2 * v.y : v.y + offset, fx = v.x & 7, fy = vy & 7;
+    x = x / 2 + (v.x >> 3), y = (tall ? y : y / 2) + (vy >> 3);
     const int columns = size / 2, rows = tall ? size : size / 2;
     if (reference.predicts_from_samples(component))
         return interpolate_chroma(wide.at(x, y), wide.stride(), fx, fy, columns, rows, to);

@@ -204,8 +204,9 @@ class BlockVectors {
 // Predictions of a square of 8 or 16 columns and rows of luma, whose first sample is in column x and row y.
 // Luma, to rows of 16.
 void predict_luma(const ReferencePicture &reference, int x, int y, Vector v, int size, Sample *to);
-// Component 1 or 2 of the same: of 4:4:4 as luma, of others (8.4.2.2.2) to rows of 8.
-void predict_chroma(const ReferencePicture &reference, int component, int x, int y, Vector v, int size, Sample *to);
+// Component 1 or 2 of the same: of 4:4:4 as luma, of others (8.4.2.2.2) to rows of 8. offset: see FieldReference.
+void predict_chroma(const ReferencePicture &reference, int component, int x, int y, Vector v, int offset, int size,
+                    Sample *to);
 
 // The sum of squared differences of `count` samples, a multiple of 16.
 uint32_t squared_error(const Sample *a, const Sample *b, int count);

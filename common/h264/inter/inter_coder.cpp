@@ -45,7 +45,7 @@ void InterCoder::predict_square(const Place &place, Vector v, int x, int y, int 
         const int width = format_.columns(c), height = format_.rows(c);
         Sample *const samples = to.of(c) + width * (y * height / 16) + x * width / 16;
         if (c)
-            predict_chroma(reference_, c, left, top, v, size, samples);
+            predict_chroma(reference_, c, left, top, v, chroma_offset_, size, samples);
         else
             predict_luma(reference_, left, top, v, size, samples);
         if (weights_.any()) weigh(c, size * width / 16, size * height / 16, samples);
@@ -244,15 +244,15 @@ bool InterCoder::exceeds_limits(const Macroblock &m, const int16_t *levels, uint
         const int16_t *const of_component = levels + 16 * kLumaBlocks * (i / 16);
         if (!(m.coded_block_pattern >> b / 4 & 1)) continue;
         if (m.transform_size_8x8_flag)
-            add(scan_8x8(of_component + 64 * (b / 4), b % 4), 16);
+            add(scan_8x8(of_component + 64 * (b / 4), b % 4, coded_.field), 16);
         else
-            add(scan_4x4(of_component + 16 * b), 16);
+            add(scan_4x4(of_component + 16 * b, coded_.field), 16);
     }
     for (int c = 0; c < 2 && m.coded_block_pattern >> 4; c++)
         bits += count_block(scan_chroma_dc(levels + 16 * kChromaDcBlock + 8 * c, of_chroma), chroma_dc_code(of_chroma))
                     .bits;
     for (int b = kChromaAcBlock; b < kChromaAcBlock + 2 * of_chroma && m.coded_block_pattern >> 5; b++)
-        add(scan_ac(levels + 16 * b), 15);
+        add(scan_ac(levels + 16 * b, coded_.field), 15);
     return bits > most_macroblock_bits(coded_) || std::any_of(levels, levels + count, [](int16_t l) {
                return l > kMaxLevelOfPrefix15 || l < -kMaxLevelOfPrefix15;
            });

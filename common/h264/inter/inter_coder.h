@@ -17,8 +17,14 @@ struct MacroblockSamples {
 
 class InterCoder {
   public:
-    InterCoder(const PictureFormat &format, const ReferencePicture &reference, const PictureWeights &weights = {})
-        : format_(format), coded_(format.coded()), reference_(reference), weights_(weights) {}
+    // chroma_offset: see FieldReference.
+    InterCoder(const PictureFormat &format, const ReferencePicture &reference, int chroma_offset = 0,
+               const PictureWeights &weights = {})
+        : format_(format),
+          coded_(format.coded()),
+          reference_(reference),
+          chroma_offset_(chroma_offset),
+          weights_(weights) {}
 
     struct Place {
         int x, y;  // macroblocks
@@ -67,6 +73,7 @@ class InterCoder {
     const PictureFormat format_;
     const CodedFormat coded_;
     const ReferencePicture &reference_;
+    const int chroma_offset_;
     const PictureWeights weights_;
     const Quantiser *quantisers_[3]{};  // of luma, chroma and the DC of chroma
     Quantiser without_frequencies_[3]{};

@@ -9,6 +9,19 @@
 
 namespace cudaenc::h264 {
 
+// The field that a P field refers to.
+struct FieldReference {
+    int32_t distance = 1;           // fields before: 1, of the other parity, or 2, of the same one
+    int32_t chroma_offset = 0;      // of vertical vectors to chroma of 4:2:0, eighths (table 8-9)
+    uint32_t abs_diff_pic_num = 0;  // of ref_pic_list_modification(); 0: list 0 begins with the field
+};
+// Of a field, the bottom one or the second one of its frame. 8.2.4.1: PicNum of a frame's field is twice FrameNumWrap,
+// and one more of the same parity. 8.2.4.2.5: list 0 begins with the same parity.
+CUDAENC_HD constexpr FieldReference field_reference(int distance, bool bottom, bool second) {
+    if (distance == 2) return {.distance = 2};
+    return {.distance = 1, .chroma_offset = bottom ? 2 : -2, .abs_diff_pic_num = second ? 1u : 3u};
+}
+
 // How a P macroblock is divided (table 7-13), in the order of mb_type; P_8x8 has no smaller parts.
 enum class Shape : uint8_t { p16x16, p16x8, p8x16, p8x8 };
 CUDAENC_HD constexpr int parts_of(Shape shape) { return shape == Shape::p16x16 ? 1 : shape == Shape::p8x8 ? 4 : 2; }

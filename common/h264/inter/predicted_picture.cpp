@@ -35,7 +35,7 @@ PredictedPictureCoder::PredictedPictureCoder(const PictureFormat &format, int ve
       rows_(format.macroblock_rows()),
       vertical_(vertical),
       slices_(columns_, format.all_slices()),
-      search_(columns_, rows_, vertical),
+      searches_(format.separate_field() ? 2 : 1, {MotionSearch(columns_, rows_, vertical), {}}),
       refinement_(columns_, rows_, vertical),
       intra_done_(std::make_unique<std::atomic<int>[]>(static_cast<size_t>(rows_))) {
     const size_t count = static_cast<size_t>(columns_ * rows_);
@@ -61,7 +61,8 @@ void PredictedPictureCoder::for_rows(ThreadPool &pool, const Body &body) {
 
 void PredictedPictureCoder::encode(const SampleLayout *components, const PictureQuality &quality,
                                    const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool,
-                                   Macroblock *macroblocks, int16_t *levels, const RefreshColumns &refresh) {
+                                   Macroblock *macroblocks, int16_t *levels, const RefreshColumns &refresh,
+                                   const FieldReference &refers_to) {
     before_ = &before;
     source_ = &source;
     refresh_ = refresh;
@@ -73,11 +74,11 @@ void PredictedPictureCoder::encode(const SampleLayout *components, const Picture
         for (int c = 0; c < format_.components(); c++) load_lines(components[c], c, static_cast<int>(y));
         choose_qps(quality, static_cast<int>(y));
     });
-    search(quality.qp, before, source, pool);
-    refinement_.find(compared(source).levels[0], before.decoded, search_, qp_.data(), drop_step_, refresh_, pool);
+    const MotionSearch &found = search(quality.qp, before, source, pool, refers_to.distance);
+    refinement_.find(compared(source).levels[0], before.decoded, found, qp_.data(), drop_step_, refresh_, pool);
     for_rows(pool, [this](int x, int y) { maybe_intra_[index_of(x, y)] = may_be_intra(x, y); });
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
-        const auto coder = std::make_unique<InterCoder>(format_, before.decoded, weights_);
+        const auto coder = std::make_unique<InterCoder>(format_, before.decoded, refers_to.chroma_offset, weights_);
         for (int x = 0; x < columns_; x++) code_inter(*coder, x, static_cast<int>(y));
         intra_done_[y].store(0, std::memory_order_relaxed);
     });
@@ -102,7 +103,7 @@ void PredictedPictureCoder::load_lines(const SampleLayout &layout, int component
 void PredictedPictureCoder::load_source(const SampleLayout &luma, SourcePyramid &source, ThreadPool &pool) {
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) { load_lines(luma, 0, static_cast<int>(y)); });
     source.build(reconstruction(0), 16 * columns_, 16 * rows_, pool, format_.bit_depth);
-    searched_.reset();
+    for (Search &each : searches_) each.lambda.reset();
     weights_ = {};
 }
 
@@ -114,11 +115,12 @@ const PictureWeights &PredictedPictureCoder::choose_weights(const PictureBefore 
 }
 
 const MotionSearch &PredictedPictureCoder::search(int qp, const PictureBefore &before, const SourcePyramid &source,
-                                                  ThreadPool &pool) {
+                                                  ThreadPool &pool, int distance) {
+    Search &s = searches_[static_cast<size_t>(distance) - 1];
     const uint32_t lambda = motion_lambda_of(qp);
-    if (searched_ != lambda) search_.find(compared(source), before.source, lambda, pool);
-    searched_ = lambda;
-    return search_;
+    if (s.lambda != lambda) s.search.find(compared(source), before.source, lambda, pool);
+    s.lambda = lambda;
+    return s.search;
 }
 
 void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {

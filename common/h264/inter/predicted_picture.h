@@ -33,13 +33,15 @@ class PredictedPictureCoder {
     const PictureWeights &choose_weights(const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool);
     // What motion is searched for.
     const SourcePyramid &compared(const SourcePyramid &source) const { return weights_.any() ? weighed_ : source; }
-    // The search that encode() has at a QP, ahead of it.
-    const MotionSearch &search(int qp, const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool);
+    // The search that encode() has at a QP, ahead of it. distance: `before` is so many pictures before, see
+    // FieldReference.
+    const MotionSearch &search(int qp, const PictureBefore &before, const SourcePyramid &source, ThreadPool &pool,
+                               int distance = 1);
 
-    // As IntraCoder::encode(). source: the picture's own, see load_source().
+    // As IntraCoder::encode(). source: the picture's own, see load_source(). refers_to: how `before` lies to it.
     void encode(const SampleLayout *components, const PictureQuality &quality, const PictureBefore &before,
                 const SourcePyramid &source, ThreadPool &pool, Macroblock *macroblocks, int16_t *levels,
-                const RefreshColumns &refresh = {});
+                const RefreshColumns &refresh = {}, const FieldReference &refers_to = {});
 
     // Of the last encode(), as of IntraCoder.
     uint64_t bits() const { return bits_; }
@@ -77,10 +79,13 @@ class PredictedPictureCoder {
     const PictureFormat format_;
     const int columns_, rows_, vertical_;
     SliceMap slices_;
-    MotionSearch search_;
+    struct Search {
+        MotionSearch search;
+        std::optional<uint32_t> lambda;  // with which the picture was searched
+    };
+    std::vector<Search> searches_;  // by distance, from 1 on; of frames one
     PictureWeights weights_;
-    SourcePyramid weighed_;             // with weights: the source as the picture before has it
-    std::optional<uint32_t> searched_;  // with which lambda the picture was
+    SourcePyramid weighed_;  // with weights: the source as the picture before has it
     MotionRefinement refinement_;
     LineVector<Sample> planes_[3];
     ptrdiff_t strides_[3];

@@ -46,6 +46,7 @@ class Best {
         if (cost < least_) least_ = cost, best_ = v;
     }
     Vector vector() const { return best_; }
+    uint32_t cost() const { return least_; }
 
   private:
     template <class, class>
@@ -88,6 +89,12 @@ void MotionSearch::find(const SourcePyramid &source, const SourcePyramid &before
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
         for (int x = 0; x < columns_; x++) find_macroblock(x, static_cast<int>(y));
     });
+}
+
+uint64_t MotionSearch::cost() const {
+    uint64_t sum = 0;
+    for (const FoundMotion &each : found_) sum += each.cost;
+    return sum;
 }
 
 void MotionSearch::find_block(int level, int x, int y) {
@@ -137,6 +144,7 @@ void MotionSearch::find_macroblock(int x, int y) {
     best.look_around();
     FoundMotion &found = found_[static_cast<size_t>(y * columns_ + x)];
     const Vector whole = found.whole = best.vector();
+    found.cost = best.cost();
     QuarterSums costs = around.at(whole);
     for (uint32_t &cost : costs.of) cost += bits(whole);
     BlockVectors blocks(whole, costs);

@@ -17,6 +17,7 @@ class MotionSearch {
     // The same of levels from 1 on alone, for of_block().
     void find_halves(const SourcePyramid &source, const SourcePyramid &before, uint32_t lambda, ThreadPool &pool);
     const FoundMotion &found(int x, int y) const { return found_[static_cast<size_t>(y * columns_ + x)]; }
+    uint64_t cost() const;  // of all macroblocks, see FoundMotion
     // That of an 8x8 block of a level from 1 on, in whole samples of the level.
     Vector of_block(int level, int x, int y) const { return grids_[level].grid().at(x, y); }
     // Vectors of macroblocks around, which a vector is likely to be predicted from; quarter samples.

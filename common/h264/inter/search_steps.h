@@ -59,6 +59,14 @@ struct VectorGrid {
 // Vectors in whole samples: of a macroblock, and of its 8x8 blocks.
 struct FoundMotion {
     Vector whole, of_8x8[4];
+    uint32_t cost;  // of `whole`: absolute differences, and what its bits are worth
 };
+
+// FieldReference::distance, from the costs of all macroblocks by the last field and by the one before, of the same
+// parity. Lines of the other parity lie between those of the field, so whole samples show the last field worse than
+// it is.
+CUDAENC_HD constexpr int field_distance(uint64_t by_last, uint64_t by_same_parity) {
+    return 8 * by_last < 9 * by_same_parity ? 1 : 2;
+}
 
 }  // namespace cudaenc::h264

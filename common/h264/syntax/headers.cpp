@@ -123,7 +123,7 @@ void put_hrd(const Hrd &h, Rbsp &out) {
 }
 
 // E.1.1
-void put_vui(const Vui &v, bool intra_only, Rbsp &out) {
+void put_vui(const Vui &v, bool intra_only, int reference_frames, Rbsp &out) {
     out.flag(v.sar_num);
     if (v.sar_num) {
         const uint32_t idc = aspect_ratio_idc(v.sar_num, v.sar_den);
@@ -162,7 +162,8 @@ void put_vui(const Vui &v, bool intra_only, Rbsp &out) {
     out.flag(true);                         // motion_vectors_over_pic_boundaries_flag
     for (int i = 0; i < 4; i++) out.ue(0);  // max_bytes_per_pic_denom, max_bits_per_mb_denom, log2_max_mv_length_*
     out.ue(0);                              // max_num_reorder_frames
-    out.ue(1);                              // max_dec_frame_buffering: Android's decoder fails with 0
+    // max_dec_frame_buffering: Android's decoder fails with 0
+    out.ue(static_cast<uint32_t>(std::max(reference_frames, 1)));
 }
 
 // ---- SEI payloads
@@ -295,7 +296,7 @@ std::vector<uint8_t> make_sps(const ParameterSets &s) {
     if (right || bottom)
         for (const uint32_t offset : {0u, right, 0u, bottom}) out.ue(offset);
     out.flag(true);  // vui_parameters_present_flag
-    put_vui(s.vui, is_high_profile(s.profile_idc) && s.constraint_sets & 0x10, out);
+    put_vui(s.vui, is_high_profile(s.profile_idc) && s.constraint_sets & 0x10, s.max_num_ref_frames, out);
     out.trailing_bits();
     return out.nal(kNalSps, 3);
 }
@@ -355,8 +356,10 @@ SliceHeaderBits make_slice_header(const SliceHeader &s) {
     if (s.is_idr()) out.ue(s.idr_pic_id);
     if (s.pic_order_cnt_lsb) out.u(*s.pic_order_cnt_lsb, 4);
     if (s.slice_type == SliceType::p) {
-        out.flag(false);  // num_ref_idx_active_override_flag
-        out.flag(false);  // ref_pic_list_modification_flag_l0
+        out.flag(false);               // num_ref_idx_active_override_flag
+        out.flag(s.abs_diff_pic_num);  // ref_pic_list_modification_flag_l0
+        if (s.abs_diff_pic_num)
+            for (const uint32_t value : {0u, s.abs_diff_pic_num - 1, 3u}) out.ue(value);  // subtracted; the end
         if (s.weights) put_weights(*s.weights, s.has_chroma, out);
     }
     if (s.nal_ref_idc && s.is_idr()) {

@@ -79,6 +79,7 @@ struct SliceHeader {
     int nal_ref_idc = 3;
     SliceType slice_type = SliceType::i;    // P slices refer to the picture before
     int frame_num = 0, frame_num_bits = 4;  // below 2 to the power of bits, those of the SPS
+    uint32_t abs_diff_pic_num = 0;          // of a P field: see FieldReference; 0: to the first of list 0
     FieldParity field = FieldParity::none;
     std::optional<PictureWeights> weights = {};  // with ParameterSets::weighted_pred, of P slices
     bool has_chroma = true;

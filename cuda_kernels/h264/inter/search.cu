@@ -201,7 +201,7 @@ KERNEL(kSearchThreads, h264_search_macroblocks, MacroblockSearchParams)
         search.search(best, p.above, x, y, has, bits);
     }
     FoundMotion *const found = p.found + macroblock;
-    if (lane == 0) found->whole = best.v;
+    if (lane == 0) found->whole = best.v, found->cost = best.cost;
     // A lane compares an 8x8 block, the four of them by eight vectors at once, around the macroblock's vector.
     const int b = lane & 3, column = 16 * x + 8 * (b & 1), row = 16 * y + 8 * (b >> 1);
     SourceRows<8, 2> source;
