@@ -18,13 +18,11 @@ CUDAENC_CLONES uint32_t bits_of(const int16_t *levels, int count) {
     return bits;
 }
 
-uint32_t error_of_8x8(const Sample *a, const Sample *b) {
-    alignas(32) Sample x[64], y[64];
-    for (int row = 0; row < 8; row++) {
-        std::copy_n(a + 16 * row, 8, x + 8 * row);
-        std::copy_n(b + 16 * row, 8, y + 8 * row);
-    }
-    return squared_error(x, y, 64);
+CUDAENC_CLONES uint32_t error_of_8x8(const Sample *a, const Sample *b) {
+    int sum = 0;
+    for (int row = 0; row < 8; row++, a += 16, b += 16)
+        for (int i = 0; i < 8; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return static_cast<uint32_t>(sum);
 }
 
 }  // namespace
