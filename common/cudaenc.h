@@ -103,13 +103,17 @@ typedef struct CudaencComponent {
     int log2_subsample_y;
 } CudaencComponent;
 
+/** Components of a picture at most, as T.800 has them. */
+#define CUDAENC_MAX_COMPONENTS 16384
+
 typedef struct CudaencFormat {
-    int width, height; /**< of the picture, in samples of its densest component */
-    int components;    /**< 1 to 4 */
-    int planes;        /**< 1 to 4 */
-    CudaencComponent component[4];
+    int width, height;             /**< of the picture, in samples of its densest component */
+    int components;                /**< 1 to 4; JPEG 2000 is encoded of up to CUDAENC_MAX_COMPONENTS */
+    int planes;                    /**< 1 to 4; of more than 4 components as many as these */
+    CudaencComponent component[4]; /**< of more than 4 components the first one tells of all, in plane 0, which is not
+                                      sub-sampled: component c is alike, in plane c; the others are not read */
     CudaencColorModel color_model;
-    int has_alpha;       /**< 1: the last component is alpha; else 0 */
+    int has_alpha;       /**< 1: the last component is alpha, of more than 4 the one behind the colours; else 0 */
     int full_range;      /**< of YUV and gray: 1 full (JPEG), 0 limited */
     int color_primaries; /**< ITU-T H.273 code points, 0 to 255, 2 unspecified */
     int color_transfer;
@@ -517,7 +521,10 @@ typedef struct CudaencFrame {
     int key;          /**< 1: its packet is a key packet, with which decoding can begin: an IDR picture of H.264; 0: the
                            encoder chooses. Other codecs have no other packets */
     int region_count; /**< at most CUDAENC_MAX_REGIONS; where they overlap, the first one counts */
-    const CudaencRegion *regions; /**< copied; NULL with region_count 0 */
+    const CudaencRegion *regions;     /**< copied; NULL with region_count 0 */
+    const uint8_t *const *plane_data; /**< [planes]: in place of data, which has 4; copied, but for the planes; NULL:
+                                         data and stride tell of them, of at most 4 */
+    const ptrdiff_t *plane_stride;    /**< [planes]: in place of stride; copied */
 } CudaencFrame;
 
 typedef struct CudaencBuffer CudaencBuffer;

@@ -7,6 +7,7 @@
 
 #include "codecs.h"
 #include "option_checks.h"
+#include "planes.h"
 
 namespace cudaenc {
 
@@ -47,8 +48,11 @@ bool has_separate_fields(const CudaencConfig &c) {
 
 CudaencConfig config_of_fields(const CudaencConfig &config) {
     CudaencConfig c = config;
+    if (c.format.components > kDescribedComponents)
+        refuse(format_string("%d components are not allowed with fields: they are at most %d", c.format.components,
+                             kDescribedComponents));
     int log2_rows = 0;
-    for (int i = 0; i < std::clamp(c.format.components, 0, 4); i++)
+    for (int i = 0; i < c.format.components; i++)
         log2_rows = std::max(log2_rows, std::clamp(c.format.component[i].log2_subsample_y, 0, 8));
     const int multiple = 2 << log2_rows;
     if (c.format.height < multiple || c.format.height % multiple)

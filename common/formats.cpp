@@ -111,7 +111,7 @@ int cudaenc_plane_size(const CudaencFormat *format, int plane, size_t *row_bytes
     if (row_bytes) *row_bytes = 0;
     if (rows) *rows = 0;
     return guarded({}, {{"format", format}, {"row_bytes", row_bytes}, {"rows", rows}}, [&] {
-        check_format(*format, kLargestSide, CUDAENC_COLOR_YCCK);
+        check_format(*format, kLargestSide, CUDAENC_COLOR_YCCK, CUDAENC_MAX_COMPONENTS);
         check_range("plane", plane, 0, format->planes - 1);
         const PlaneSize size = plane_size(*format, plane);
         *row_bytes = size.row_bytes;

@@ -6,6 +6,7 @@
 
 #include "abi.h"
 #include "error.h"
+#include "planes.h"
 
 namespace cudaenc {
 
@@ -47,11 +48,14 @@ void check_size(int width, int height, int largest_side) {
         refuse(format_string("picture size %dx%d is not allowed: each side is 1 to %d", width, height, largest_side));
 }
 
-void check_format(const CudaencFormat &format, int largest_side, CudaencColorModel last) {
+void check_format(const CudaencFormat &format, int largest_side, CudaencColorModel last, int most) {
     check_size(format.width, format.height, largest_side);
-    if (format.components < 1 || format.components > 4 || format.planes < 1 || format.planes > 4)
-        refuse(format_string("a format of %d components in %d planes is not allowed: both are 1 to 4",
-                             format.components, format.planes));
+    const bool alike = format.components > kDescribedComponents;
+    if (format.components < 1 || format.components > most || format.planes < 1 ||
+        (alike ? format.planes != format.components : format.planes > kDescribedComponents))
+        refuse(format_string("a format of %d components in %d planes is not allowed: both are 1 to 4%s",
+                             format.components, format.planes,
+                             most > kDescribedComponents ? format_string(", or alike, 5 to %d", most).c_str() : ""));
     for (const int reserved : format.reserved)
         if (reserved) refuse(format_string("reserved %d of the format is not allowed: it is 0", reserved));
     int model;  // may be anything
@@ -63,8 +67,12 @@ void check_format(const CudaencFormat &format, int largest_side, CudaencColorMod
     check_range("color_primaries", format.color_primaries, 0, 255);
     check_range("color_transfer", format.color_transfer, 0, 255);
     check_range("color_matrix", format.color_matrix, 0, 255);
-    for (int c = 0; c < format.components; c++) {
+    for (int c = 0; c < (alike ? 1 : format.components); c++) {
         const CudaencComponent &s = format.component[c];
+        if (alike && (s.plane || s.log2_subsample_x || s.log2_subsample_y))
+            refuse(format_string(
+                "component 0 of %d: plane %d, sub-sampling by 2^%d, 2^%d is not allowed: it is in plane 0, and whole",
+                format.components, s.plane, s.log2_subsample_x, s.log2_subsample_y));
         if (s.depth < 1 || s.depth > 16 || s.shift < 0 || s.shift > 16 - s.depth)
             refuse(format_string("component %d: depth %d with shift %d is not allowed: together they are 1 to 16", c,
                                  s.depth, s.shift));

@@ -15,8 +15,9 @@ void check_range(const char *name, int value, int low, int high);
 std::string comment_of(const char *comment, size_t longest);
 
 // Sizes of 1 to largest_side, components within planes, sub-sampling by 1 to 8. last: of the colour models; those of
-// encoders end with XYZ.
-void check_format(const CudaencFormat &format, int largest_side, CudaencColorModel last = CUDAENC_COLOR_XYZ);
+// encoders end with XYZ. most: components.
+void check_format(const CudaencFormat &format, int largest_side, CudaencColorModel last = CUDAENC_COLOR_XYZ,
+                  int most = 4);
 void check_size(int width, int height, int largest_side);
 
 }  // namespace cudaenc

@@ -17,14 +17,34 @@ inline SampleLayout layout_of(const CudaencComponent &k, const uint8_t *plane, i
     return {.data = plane + k.offset, .stride = stride, .step = k.step, .shift = k.shift, .depth = k.depth};
 }
 
+// Of more components than a format has descriptions they are alike, each in a plane of its own.
+constexpr int kDescribedComponents = 4;
+inline CudaencComponent component_of(const CudaencFormat &format, int c) {
+    if (format.components <= kDescribedComponents) return format.component[c];
+    CudaencComponent k = format.component[0];
+    k.plane = c;
+    return k;
+}
+
+// A plane of a frame.
+struct FramePlane {
+    const uint8_t *data;
+    ptrdiff_t stride;
+};
+inline FramePlane plane_of(const CudaencFrame &frame, int plane) {
+    return frame.plane_data ? FramePlane{frame.plane_data[plane], frame.plane_stride[plane]}
+                            : FramePlane{frame.data[plane], frame.stride[plane]};
+}
+
 // The part of a plane that components use; 0 rows: none does.
 struct PlaneSize {
     size_t row_bytes, rows;
 };
 inline PlaneSize plane_size(const CudaencFormat &format, int plane) {
     PlaneSize size{};
-    for (int c = 0; c < format.components; c++) {
-        const CudaencComponent &k = format.component[c];
+    const bool alike = format.components > kDescribedComponents;
+    for (int c = alike ? plane : 0; c < (alike ? plane + 1 : format.components); c++) {
+        const CudaencComponent k = component_of(format, c);
         if (k.plane != plane) continue;
         const size_t width = (static_cast<size_t>(format.width - 1) >> k.log2_subsample_x) + 1,
                      height = (static_cast<size_t>(format.height - 1) >> k.log2_subsample_y) + 1;
@@ -38,7 +58,7 @@ inline PlaneSize plane_size(const CudaencFormat &format, int plane) {
 inline uint64_t sample_count(const CudaencFormat &format) {
     uint64_t count = 0;
     for (int c = 0; c < format.components; c++) {
-        const CudaencComponent &k = format.component[c];
+        const CudaencComponent k = component_of(format, c);
         count += ((static_cast<uint64_t>(format.width - 1) >> k.log2_subsample_x) + 1) *
                  ((static_cast<uint64_t>(format.height - 1) >> k.log2_subsample_y) + 1);
     }

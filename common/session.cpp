@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The C API of encoders: checks arguments, chooses the pipeline.
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <memory>
@@ -86,18 +87,36 @@ CudaencConfig read_config(const CudaencConfig &callers) {
     return config;
 }
 
+// A frame whose planes are where all codecs look for them.
+CudaencFrame place_planes(const CudaencSession &session, CudaencFrame frame) {
+    const int planes = session.format.planes;
+    if (!frame.plane_data != !frame.plane_stride)
+        refuse("plane_data and plane_stride are not allowed without each other");
+    if (!frame.plane_data && planes > kDescribedComponents)
+        refuse(
+            format_string("plane_data NULL is not allowed with %d planes: data has %d", planes, kDescribedComponents));
+    if (frame.plane_data && planes <= kDescribedComponents) {
+        std::copy_n(frame.plane_data, planes, frame.data);
+        std::copy_n(frame.plane_stride, planes, frame.stride);
+        frame.plane_data = nullptr;
+    }
+    return frame;
+}
+
 void check_planes(const CudaencSession &session, const CudaencFrame &frame) {
     const CudaencFormat &format = session.format;
-    for (int plane = 0; plane < format.planes; plane++) {
-        if (!frame.data[plane]) refuse(format_string("plane %d of the frame is missing", plane));
-        if (session.device_frames && frame.stride[plane] < 0)
+    for (int i = 0; i < format.planes; i++) {
+        const FramePlane plane = plane_of(frame, i);
+        if (!plane.data) refuse(format_string("plane %d of the frame is missing", i));
+        if (session.device_frames && plane.stride < 0)
             refuse("a negative stride is not allowed for frames in CUDA memory");
-        check_stride(format, plane, frame.stride[plane]);
+        check_stride(format, i, plane.stride);
     }
     for (int c = 0; c < format.components; c++) {
-        const CudaencComponent &k = format.component[c];
-        const uintptr_t plane = reinterpret_cast<uintptr_t>(frame.data[k.plane]);
-        if (k.depth + k.shift > 8 && (plane | static_cast<uintptr_t>(frame.stride[k.plane])) & 1)
+        const CudaencComponent k = component_of(format, c);
+        const FramePlane plane = plane_of(frame, k.plane);
+        if (k.depth + k.shift > 8 &&
+            (reinterpret_cast<uintptr_t>(plane.data) | static_cast<uintptr_t>(plane.stride)) & 1)
             refuse(format_string("plane %d of the frame has samples of two bytes at odd addresses", k.plane));
     }
 }
@@ -295,7 +314,7 @@ const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size) {
 int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
     return guarded(log_of(session), {{"session", session}, {"frame", frame}}, [&]() -> int {
         if (session->ring.full()) return CUDAENC_AGAIN;
-        const CudaencFrame known = read_struct("the frame", *frame);
+        const CudaencFrame known = place_planes(*session, read_struct("the frame", *frame));
         check_planes(*session, known);
         check_metadata(known);
         tell_of_placeless(*session, known);

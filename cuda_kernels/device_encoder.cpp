@@ -5,11 +5,12 @@ namespace cudaenc {
 
 constexpr size_t kStagedBytes = 1 << 20;  // less is copied sooner than threads wake
 
-FrameSlot::FrameSlot(const std::shared_ptr<Device> &device)
-    : DeviceSlot(device), layout(device, kMaxFormatComponents), device_layout(device, kMaxFormatComponents) {}
-
 FrameUpload::FrameUpload(std::shared_ptr<Device> device, const CudaencFormat &format, int threads, bool device_frames)
-    : device_(std::move(device)), format_(format), threads_(threads), device_frames_(device_frames) {
+    : device_(std::move(device)),
+      format_(format),
+      threads_(threads),
+      device_frames_(device_frames),
+      origins_(static_cast<size_t>(format.components)) {
     for (int plane = 0; plane < format_.planes; plane++) {
         const PlaneSize size = plane_size(format_, plane);
         const size_t pitch = (size.row_bytes + 255) / 256 * 256;
@@ -20,13 +21,15 @@ FrameUpload::FrameUpload(std::shared_ptr<Device> device, const CudaencFormat &fo
 
 void FrameUpload::queue(FrameSlot &s) {
     for (int c = 0; c < format_.components; c++) {
-        const CudaencComponent &k = format_.component[c];
+        const CudaencComponent k = component_of(format_, c);
         const UploadedPlane &plane = planes_[static_cast<size_t>(k.plane)];
-        const uint8_t *data = device_frames_ ? s.frame.data[k.plane] : s.pixels.data() + plane.offset;
-        const int64_t stride = device_frames_ ? s.frame.stride[k.plane] : static_cast<int64_t>(plane.pitch);
+        const FramePlane source = device_frames_
+                                      ? plane_of(s.frame, k.plane)
+                                      : FramePlane{s.pixels.data() + plane.offset, static_cast<ptrdiff_t>(plane.pitch)};
+        const int64_t stride = source.stride;
         if (stride >> 32) throw Error(CUDAENC_ERR_INVALID, "a stride of 4 GiB or more is not allowed");
         const Origin &origin = origins_[static_cast<size_t>(c)];
-        const SampleLayout layout = begin_at(layout_of(k, data, stride), origin.x, origin.y);
+        const SampleLayout layout = begin_at(layout_of(k, source.data, stride), origin.x, origin.y);
         SampleLayout &last = s.layout.data()[c];
         s.layout_uploaded = s.layout_uploaded && layout.data == last.data && layout.stride == last.stride;
         last = layout;
@@ -38,9 +41,10 @@ void FrameUpload::queue(FrameSlot &s) {
     }
     for (size_t i = 0; i < planes_.size(); i++) {
         const UploadedPlane &plane = planes_[i];
+        const FramePlane source = plane_of(s.frame, static_cast<int>(i));
         if (plane.size.rows)
-            device_->upload_2d(s.queued_on, s.pixels.data() + plane.offset, plane.pitch, s.frame.data[i],
-                               s.frame.stride[i], plane.size.row_bytes, plane.size.rows);
+            device_->upload_2d(s.queued_on, s.pixels.data() + plane.offset, plane.pitch, source.data, source.stride,
+                               plane.size.row_bytes, plane.size.rows);
     }
 }
 
@@ -48,7 +52,7 @@ void FrameUpload::queue(FrameSlot &s) {
 bool FrameUpload::is_staged(const CudaencFrame &frame) const {
     if (pixel_bytes_ < kStagedBytes) return false;
     for (size_t i = 0; i < planes_.size(); i++)
-        if (planes_[i].size.rows && device_->pageable(frame.data[i])) return true;
+        if (planes_[i].size.rows && device_->pageable(plane_of(frame, static_cast<int>(i)).data)) return true;
     return false;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The base of encoders on a device: a device pipeline with the planes of frames and memory for packets.
 #pragma once
-#include <array>
+#include <memory>
+#include <vector>
 
 #include "../common/packet_pool.h"
 #include "../common/planes.h"
@@ -10,10 +11,9 @@
 
 namespace cudaenc {
 
-constexpr int kMaxFormatComponents = 4;
-
 struct FrameSlot : DeviceSlot<PooledBuffer> {
-    explicit FrameSlot(const std::shared_ptr<Device> &device);
+    explicit FrameSlot(const std::shared_ptr<Device> &device, size_t components = kDescribedComponents)
+        : DeviceSlot(device), layout(device, components), device_layout(device, components) {}
     SourcePicture frame{};
     PinnedArray<SampleLayout> layout;         // of each component
     DeviceArray<SampleLayout> device_layout;  // the same in device memory, after FrameUpload::queue_layout()
@@ -45,7 +45,7 @@ class FrameUpload {
     const CudaencFormat format_;
     const int threads_;
     const bool device_frames_;
-    std::array<Origin, kMaxFormatComponents> origins_{};
+    std::vector<Origin> origins_;  // [component]
     std::vector<UploadedPlane> planes_;
     size_t pixel_bytes_ = 0;
     std::unique_ptr<FrameStaging> staging_;  // from the first frame that takes that way

@@ -37,10 +37,10 @@ void FrameStaging::upload(Device::Stream stream, uint8_t *pixels, const CudaencF
     pool_.for_each(pieces_.size(), [&](size_t i) {
         const Piece &piece = pieces_[i];
         const UploadedPlane &plane = planes_[piece.plane];
-        const ptrdiff_t stride = frame.stride[piece.plane];
+        const FramePlane source = plane_of(frame, static_cast<int>(piece.plane));
         for (size_t row = piece.row; row < piece.row + piece.rows; row++)
             std::memcpy(buffer.pixels.data() + plane.offset + row * plane.pitch,
-                        frame.data[piece.plane] + static_cast<ptrdiff_t>(row) * stride, plane.size.row_bytes);
+                        source.data + static_cast<ptrdiff_t>(row) * source.stride, plane.size.row_bytes);
     });
     device_->upload(stream, pixels, buffer.pixels.data(), bytes_);
     device_->record(buffer.uploaded, stream);

@@ -109,6 +109,7 @@ std::string decoder_warning(const Params &p) {
         return std::any_of(p.components.begin(), p.components.end(), holds);
     };
 
+    fails("FFmpeg", "more than 4 components", p.components.size() > 4);
     fails("FFmpeg", "no pixel format for 4:4:0 of more than 8 bits",
           any_component([](const Component &c) { return c.dx == 1 && c.dy == 2 && c.depth > 8; }));
     fails("FFmpeg", "XYZ is RGB without a profile of digital cinema",

@@ -37,7 +37,7 @@ constexpr const char *kStageNames[kStages] = {"load and dwt", "tier-1", "rate co
 
 // A frame in flight.
 struct Slot {
-    std::array<SampleLayout, kMaxComponents> layouts;
+    std::vector<SampleLayout> layouts;  // [component]
     TransformBuffers transformed;
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> offsets;              // of each block's bytes in its batch
@@ -73,6 +73,7 @@ class J2kCpuEncoder : public CpuEncoder {
           batch_blocks_(
               1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
         for (Slot &s : slots_) {
+            s.layouts.resize(p_.components.size());
             s.transformed = TransformBuffers(transform_plan_);
             s.coded.resize(g_.blocks.size());
             s.offsets.resize(g_.blocks.size());
@@ -95,14 +96,15 @@ class J2kCpuEncoder : public CpuEncoder {
         Slot &s = slots_[slot];
         s.frame = frame;
         s.number = frames_++;
-        s.metadata.keep(s.frame);
+        s.metadata.keep(s.frame, p_.input.planes);
     }
 
     std::optional<PooledBuffer> complete(int slot) override {
         Slot &s = slots_[slot];
         for (size_t c = 0; c < p_.components.size(); c++) {
-            const CudaencComponent &k = p_.input.component[c];
-            s.layouts[c] = layout_of(k, s.frame.data[k.plane], s.frame.stride[k.plane]);
+            const CudaencComponent k = component_of(p_.input, static_cast<int>(c));
+            const FramePlane plane = plane_of(s.frame, k.plane);
+            s.layouts[c] = layout_of(k, plane.data, plane.stride);
         }
         begin_stage(slot, kDwt);
         transform(pool(), transform_plan_, s.layouts, s.transformed);

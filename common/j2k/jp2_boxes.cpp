@@ -10,6 +10,7 @@
 #include "../error.h"
 #include "../exif.h"
 #include "../icc_profile.h"
+#include "../planes.h"
 #include "block_coders.h"
 #include "codestream/markers.h"
 #include "jp2_metadata.h"
@@ -160,12 +161,18 @@ std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, 
             else
                 out.put32(static_cast<uint32_t>(p.colour.enumerated));
         });
-        if (p.input.has_alpha)  // I.5.3.6: colour channels in order, then one for opacity
+        // I.5.3.6: colour channels in order, then one for opacity, then those that no type tells of.
+        constexpr uint32_t kColour = 0, kOpacity = 1, kUnspecified = 65535;
+        const bool alike = count > kDescribedComponents;
+        const uint32_t alpha = p.input.has_alpha ? 1 : 0, colours = !alike                        ? count - alpha
+                                                                    : model == CUDAENC_COLOR_GRAY ? 1
+                                                                                                  : 3;
+        if (alpha || alike)
             put_box("cdef", [&] {
                 out.put16(count);
                 for (uint32_t c = 0; c < count; c++) {
-                    const bool alpha = c == count - 1;
-                    out.put16(c), out.put16(alpha ? 1 : 0), out.put16(alpha ? 0 : c + 1);
+                    const uint32_t type = c < colours ? kColour : c < colours + alpha ? kOpacity : kUnspecified;
+                    out.put16(c), out.put16(type), out.put16(type == kColour ? c + 1 : type == kOpacity ? 0 : type);
                 }
             });
         put_resolutions(out, p, frame);

@@ -2,6 +2,7 @@
 // What frames bring along for boxes of a JP2 file: the identifiers of uuid boxes (T.800 I.7.2), and copies of it.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -29,8 +30,13 @@ inline bool is_iptc(std::span<const uint8_t> x) { return (!x.empty() && x[0] == 
 // Copies of what a frame brings along: the caller's memory is valid until cudaenc_submit() returns.
 class FrameMetadata {
   public:
-    // Copies, and lets the frame point to the copies.
-    void keep(CudaencFrame &frame) {
+    // Copies, and lets the frame point to the copies. planes: of the frame.
+    void keep(CudaencFrame &frame, int planes) {
+        if (frame.plane_data) {
+            plane_data_.assign(frame.plane_data, frame.plane_data + planes);
+            plane_stride_.assign(frame.plane_stride, frame.plane_stride + planes);
+            frame.plane_data = plane_data_.data(), frame.plane_stride = plane_stride_.data();
+        }
         copy(icc_profile_, frame.icc_profile, frame.icc_profile_size);
         copy(exif_, frame.exif, frame.exif_size);
         copy(xmp_, frame.xmp, frame.xmp_size);
@@ -43,6 +49,8 @@ class FrameMetadata {
         from = to.data();
     }
     std::vector<uint8_t> icc_profile_, exif_, xmp_, iptc_;
+    std::vector<const uint8_t *> plane_data_;
+    std::vector<ptrdiff_t> plane_stride_;
 };
 
 }  // namespace cudaenc::j2k

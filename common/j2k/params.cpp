@@ -12,7 +12,9 @@
 #include "../error.h"
 #include "../hd.h"
 #include "../options.h"
+#include "../planes.h"
 #include "block_coders.h"
+#include "codestream/main_header.h"
 #include "decoder_limits.h"
 #include "jp2_metadata.h"
 #include "presets.h"
@@ -24,7 +26,8 @@ namespace cudaenc::j2k {
 namespace {
 
 constexpr int kMaxSize = 32768;
-constexpr int kMaxTiles = 65535;  // T.800 A.4.2: Isot has 16 bits, 65535 is reserved
+constexpr int kMaxTiles = 65535;             // T.800 A.4.2: Isot has 16 bits, 65535 is reserved
+constexpr int kMaxTileComponents = 1 << 20;  // that decoders take whatever their bytes, see check_counts()
 
 // "WxH,WxH,...", highest resolution first; T.800 A.6.1: exponents 0 to 15, 0 for the lowest resolution only.
 void parse_precincts(Params &params, const char *text) {
@@ -58,11 +61,11 @@ void parse_precincts(Params &params, const char *text) {
                              params.levels + 1));
 }
 
-constexpr size_t kMaxPoc = 9361;  // T.800 A.6.6: Lpoc has 16 bits, a change takes 7 bytes
 constexpr const char *kProgressionNames[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cprl"};
 
 // "RS,CS,LYE,RE,CE,ORDER[/...]": the fields of A.6.6, a change after a slash.
 void parse_poc(Params &params, const char *text) {
+    const size_t most = most_progression_changes(params.components.size());
     for (const char *at = text ? text : ""; *at;) {
         ProgressionChange change{};
         int used = 0;
@@ -86,7 +89,7 @@ void parse_poc(Params &params, const char *text) {
         within("layers", 0, change.last_layer, params.layers);
         change.progression = static_cast<CudaencJ2kProgression>(name - std::begin(kProgressionNames));
         params.poc.push_back(change);
-        if (params.poc.size() > kMaxPoc) refuse(format_string("poc has more than %zu changes", kMaxPoc));
+        if (params.poc.size() > most) refuse(format_string("poc has more than %zu changes", most));
         at += used + (at[used] == '/');
         if (at[-1] == '/' && !*at) refuse(format_string("poc '%s' is not allowed: nothing follows its last /", text));
     }
@@ -198,7 +201,7 @@ bool is_cinema(int profile) { return profile == CUDAENC_J2K_CINEMA_2K || profile
 
 // SMPTE ST 428-1: files of DCDMs have 12 bits in the upper ones of 16.
 void take_as_xyz(CudaencFormat &format) {
-    if (format.color_model != CUDAENC_COLOR_RGB || format.has_alpha)
+    if (format.color_model != CUDAENC_COLOR_RGB || format.components != 3)
         refuse("xyz 2 is not allowed: it takes RGB without alpha, of 12 or 16 bits");
     for (int c = 0; c < format.components; c++) {
         CudaencComponent &k = format.component[c];
@@ -225,7 +228,7 @@ void set_colours(Params &p, const CudaencFormat &format, const CudaencJ2kOptions
             "X'Y'Z'");
     p.color_model = p.xyz ? CUDAENC_COLOR_XYZ : p.input.color_model;
     for (int c = 0; c < format.components; c++) {
-        const CudaencComponent &k = p.input.component[c];
+        const CudaencComponent k = component_of(p.input, c);
         p.components.push_back(p.xyz ? Component{1, 1, kXyzDepth}
                                      : Component{1 << k.log2_subsample_x, 1 << k.log2_subsample_y, k.depth});
     }
@@ -279,6 +282,10 @@ void set_tiles(Params &p, const CudaencJ2kOptions &options) {
         refuse(format_string("tile_width %d, tile_height %d cut %dx%d into %lld tiles: at most %d are allowed",
                              p.tile_width, p.tile_height, p.width, p.height,
                              static_cast<long long>(p.tiles_x) * p.tiles_y, kMaxTiles));
+    if (int64_t{p.tiles()} * static_cast<int64_t>(p.components.size()) > kMaxTileComponents)
+        refuse(format_string("tile_width %d, tile_height %d cut %zu components into %d tiles: at most %d are allowed",
+                             p.tile_width, p.tile_height, p.components.size(), p.tiles(),
+                             kMaxTileComponents / static_cast<int>(p.components.size())));
 }
 
 // Whether the first three components have one size and depth.
@@ -357,7 +364,7 @@ void describe(Params &p) {
 }  // namespace
 
 Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) {
-    check_format(format, kMaxSize);
+    check_format(format, kMaxSize, CUDAENC_COLOR_XYZ, CUDAENC_MAX_COMPONENTS);
     check_options(kJ2kOptions, given);
 
     const CudaencJ2kOptions options = fill_in(given, format);
@@ -422,6 +429,7 @@ std::string summary(const Params &p) {
     const uint64_t bytes = p.rate.layers.back();
     const bool target = bytes || p.rate.error != 0;
     std::string line = p.profile_name ? p.profile_name + std::string(", ") : "";
+    if (p.components.size() > kDescribedComponents) line += format_string("%zu components, ", p.components.size());
     line += std::string(p.jp2 ? "jp2, " : "j2k, ") + (!p.reversible ? "9/7" : target ? "5/3" : "5/3 lossless");
     if (const char *coder = block_coder_traits(p.style).style) line += std::string(", ") + coder;
     if (!p.reversible && p.quality) line += format_string(", quality %d", p.quality);

@@ -86,10 +86,12 @@ double component_norm(const Params &params, size_t c) {
 template <class Make>
 void set_each(Params &params, const Make &make) {
     params.quantisers.resize(params.components.size());
-    for (size_t c = 0; c < params.components.size(); c++)
+    for (size_t c = 0; c < params.components.size() && c < kQuantisedComponents; c++)
         for (int r = 0; r <= params.levels; r++)
             for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++)
                 params.quantisers[c].push_back(make(c, r ? params.levels + 1 - r : params.levels, o));
+    for (size_t c = kQuantisedComponents; c < params.components.size(); c++)
+        params.quantisers[c] = params.quantisers[kQuantisedComponents - 1];
 }
 
 // T.800 E.1.1 fixes M_b = G + epsilon_b - 1. Without quantisation epsilon_b is free. It is the smallest that no input
@@ -100,7 +102,8 @@ void set_reversible(Params &params) {
     set_each(params, [&](size_t c, int level, int o) -> Quantiser {
         // The RCT's differences have one bit more than the samples. With a target all components have their planes,
         // which takes less than QCC marker segments.
-        const bool differs = params.mct && (c == 1 || c == 2 || (c == 0 && params.rate.target()));
+        const bool many = params.components.size() > kQuantisedComponents,
+                   differs = params.mct && (c == 1 || c == 2 || ((c == 0 || many) && params.rate.target()));
         const double largest = std::ldexp(1.0, params.components[c].depth - (differs ? 0 : 1));
         // Two more a level for the lifting steps' rounding; a single odd sample is doubled in each direction.
         const double bound = std::max(largest * analysis.band_sum(level, o), o != kLL ? largest * 4 : 0.0) + 2 * level;

@@ -34,7 +34,8 @@ constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context
 
 // A frame in flight, stage by stage.
 struct Slot : FrameSlot {
-    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), rate(device), tier2(device) {}
+    Slot(const std::shared_ptr<Device> &device, size_t components)
+        : FrameSlot(device, components), rate(device), tier2(device) {}
     Transform::Buffers transformed;
     std::unique_ptr<BlockCoder> coder;
     BlockRecords coded{};
@@ -101,7 +102,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
 
   private:
     std::unique_ptr<Slot> make_slot(int slots) {
-        auto slot = std::make_unique<Slot>(device_);
+        auto slot = std::make_unique<Slot>(device_, p_.components.size());
         Slot &s = *slot;
         s.transformed = transform_.make_buffers(setup_);
         if (g_.coding.truncatable) rate_control_.allocate_buffers(s.rate);
@@ -148,7 +149,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
 
     void take(Slot &s, const SourcePicture &frame) override {
         DeviceEncoder::take(s, frame);
-        s.metadata.keep(s.frame);
+        s.metadata.keep(s.frame, p_.input.planes);
         s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         s.number = frames_++;
         s.has_psnr = false;
@@ -303,11 +304,12 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
 
     // Finds the threshold at which the frame has its PSNR, truncates and writes it.
     void truncate_to_psnr(Slot &s) {
-        std::array<SampleLayout, kMaxComponents> layouts{};
-        for (size_t c = 0; c < p_.components.size(); c++) {
-            const CudaencComponent &k = p_.input.component[c];
-            layouts[c] = p_.xyz ? xyz_plane(s.transformed.xyz.data(), p_.width, p_.height, static_cast<int>(c))
-                                : layout_of(k, s.frame.data[k.plane], s.frame.stride[k.plane]);
+        std::vector<SampleLayout> layouts;  // [component]
+        for (int c = 0; c < static_cast<int>(p_.components.size()); c++) {
+            const CudaencComponent k = component_of(p_.input, c);
+            const FramePlane plane = plane_of(s.frame, k.plane);
+            layouts.push_back(p_.xyz ? xyz_plane(s.transformed.xyz.data(), p_.width, p_.height, c)
+                                     : layout_of(k, plane.data, plane.stride));
         }
         const PsnrThreshold threshold =
             psnr_->find(s.stream, s.transformed.coefficients.data(), s.coded, layouts, device_frames_ || p_.xyz);

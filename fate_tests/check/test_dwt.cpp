@@ -244,7 +244,7 @@ void check_pictures(Random &random) {
         e.x1 = e.x0 + random.between(1, 70);
         e.y1 = e.y0 + random.between(1, random.one_in(3) ? 6 : 70);
         const size_t width = static_cast<size_t>(e.width()), height = static_cast<size_t>(e.height());
-        std::vector<std::vector<Sample>> components(static_cast<size_t>(random.between(1, kMaxComponents)));
+        std::vector<std::vector<Sample>> components(static_cast<size_t>(random.between(1, kTransformedTogether)));
         std::vector<Sample> expected;
         for (auto &samples : components) {
             for (const int32_t x : make_signal(random, static_cast<int>(width * height)))
@@ -754,7 +754,9 @@ std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &devi
                         .mct = p.mct,
                         .reversible = p.reversible};
         for (size_t c = 0; c < components; c++) load.quantiser[c] = band_quantiser(p, c, 0, kLL);
-        device->launch(nullptr, {static_cast<unsigned>(chunks * g.highest), static_cast<unsigned>(p.tiles())},
+        device->launch(nullptr,
+                       {static_cast<unsigned>(chunks * g.highest), static_cast<unsigned>(p.tiles()),
+                        static_cast<unsigned>(p.mct ? depth - 2 : depth)},
                        kLoadThreads, load);
     }
     for (int level = 1; level <= p.levels; level++) {

@@ -57,10 +57,18 @@ void put_cod(Bytes &out, const TileCoding &p) {  // A.6.1
     put_component_coding(out, p);
 }
 
-// Of pictures of up to 256 components, as the next ones.
-void put_coc(Bytes &out, size_t component, const ComponentCoding &coding) {  // A.6.2
-    begin_segment(out, kCoc, 9 + precinct_bytes(coding));
-    out.put8(static_cast<uint32_t>(component)), out.put8(coding.default_precincts ? 0 : 1);
+// The number of a component, of `count`: Ccoc, Cqcc, Crgn, CSpoc. As CEpoc a byte of 0 is 256 (A.6.6).
+size_t component_bytes(size_t count) { return count < 257 ? 1 : 2; }
+void put_component(Bytes &out, size_t component, size_t count) {
+    if (component_bytes(count) == 1)
+        out.put8(static_cast<uint32_t>(component & 0xFF));
+    else
+        out.put16(static_cast<uint32_t>(component));
+}
+
+void put_coc(Bytes &out, size_t component, size_t count, const ComponentCoding &coding) {  // A.6.2
+    begin_segment(out, kCoc, 8 + component_bytes(count) + precinct_bytes(coding));
+    put_component(out, component, count), out.put8(coding.default_precincts ? 0 : 1);
     put_component_coding(out, coding);
 }
 
@@ -68,8 +76,10 @@ void put_coc(Bytes &out, size_t component, const ComponentCoding &coding) {  // 
 void put_quantisation(Bytes &out, const TileCoding &p, size_t component, std::vector<SpqcdField> &steps) {
     const Quantisation &bands = p.quantisation[component];
     const bool reversible = p.of_component(component).reversible;
-    begin_segment(out, component ? kQcc : kQcd, 3 + (component ? 1 : 0) + bands.steps.size() * (reversible ? 1 : 2));
-    if (component) out.put8(static_cast<uint32_t>(component));
+    const size_t count = p.quantisation.size();
+    begin_segment(out, component ? kQcc : kQcd,
+                  3 + (component ? component_bytes(count) : 0) + bands.steps.size() * (reversible ? 1 : 2));
+    if (component) put_component(out, component, count);
     out.put8((reversible ? 0 : 2) | bands.guard_bits << 5);
     for (const StepSize &step : bands.steps)
         if (reversible) {
@@ -80,12 +90,15 @@ void put_quantisation(Bytes &out, const TileCoding &p, size_t component, std::ve
         }
 }
 
+size_t progression_change_bytes(size_t components) { return 5 + 2 * component_bytes(components); }
+
 void put_poc(Bytes &out, const TileCoding &p) {  // A.6.6
-    begin_segment(out, kPoc, 2 + 7 * p.poc.size());
+    const size_t count = p.quantisation.size();
+    begin_segment(out, kPoc, 2 + progression_change_bytes(count) * p.poc.size());
     for (const ProgressionChange &change : p.poc) {
-        out.put8(change.first_resolution), out.put8(change.first_component);
+        out.put8(change.first_resolution), put_component(out, static_cast<size_t>(change.first_component), count);
         out.put16(change.last_layer);
-        out.put8(change.last_resolution), out.put8(change.last_component);
+        out.put8(change.last_resolution), put_component(out, static_cast<size_t>(change.last_component), count);
         out.put8(change.progression);
     }
 }
@@ -94,19 +107,21 @@ void put_poc(Bytes &out, const TileCoding &p) {  // A.6.6
 void put_coding(Bytes &out, const TileCoding &p, const std::vector<int> &region_shifts,
                 std::vector<SpqcdField> &steps) {
     put_cod(out, p);
-    for (const auto &[c, coding] : p.coc) put_coc(out, c, coding);
+    for (const auto &[c, coding] : p.coc) put_coc(out, c, p.quantisation.size(), coding);
     for (size_t c = 0; c < p.quantisation.size(); c++)
         if (!c || p.quantisation[c] != p.quantisation[0] || p.of_component(c).reversible != p.reversible)
             put_quantisation(out, p, c, steps);
     for (size_t c = 0; c < p.quantisation.size(); c++)  // A.6.3
         if (p.region_shift(c) || (!region_shifts.empty() && region_shifts[c])) {
-            begin_segment(out, kRgn, 5);
-            out.put8(static_cast<uint32_t>(c)), out.put8(0), out.put8(p.region_shift(c));
+            begin_segment(out, kRgn, 4 + component_bytes(p.quantisation.size()));
+            put_component(out, c, p.quantisation.size()), out.put8(0), out.put8(p.region_shift(c));
         }
     if (!p.poc.empty()) put_poc(out, p);
 }
 
 }  // namespace
+
+size_t most_progression_changes(size_t components) { return (65535 - 2) / progression_change_bytes(components); }
 
 std::vector<uint8_t> make_tile_header(const Description &d, const TileCoding &tile) {
     Bytes out;

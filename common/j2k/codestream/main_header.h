@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The main header's marker segments (T.800 Annex A).
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,6 +17,9 @@ struct MainHeader {
 };
 // tile_parts: Geometry::tile_parts. Marker segments of tiles are no part of it.
 MainHeader make_main_header(const Description &description, std::span<const TilePart> tile_parts);
+
+// Progression order changes that a POC marker segment has room for (A.6.6), by the picture's components.
+size_t most_progression_changes(size_t components);
 
 // The marker segments of a tile whose coding is not the picture's, for the header of its first tile-part.
 std::vector<uint8_t> make_tile_header(const Description &description, const TileCoding &tile);

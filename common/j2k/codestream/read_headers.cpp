@@ -210,7 +210,7 @@ class HeaderReader {
             change.last_resolution = static_cast<int>(
                 fields.get(1, static_cast<uint32_t>(change.first_resolution + 1), kMaxLevels + 1, "REpoc"));
             const int last = static_cast<int>(fields.get(bytes));
-            change.last_component = last ? last : 256;  // of one byte 0 is 256
+            change.last_component = last ? last : bytes == 1 ? 256 : static_cast<int>(kMaxCsiz);
             if (change.last_component <= change.first_component)
                 fields.refuse(format_string("CEpoc is %d where CSpoc is %d", last, change.first_component));
             change.last_component = std::min(change.last_component, components);

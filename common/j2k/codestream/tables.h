@@ -8,6 +8,8 @@
 namespace cudaenc::j2k {
 
 constexpr int kMaxComponents = 4;
+// Components whose quantisers may differ: those behind have the last one's, since they are alike.
+constexpr int kQuantisedComponents = 4;
 // Magnitude bit-planes of a coefficient: a sign and a magnitude share 32 bits.
 constexpr int kMaxPlanes = 31;
 constexpr int kMostSamples = 4096;  // of a code-block

@@ -36,6 +36,9 @@ void lift_row_pair(const float *even, const float *odd, const float *next, const
 void quantise_row(const int32_t *row, int count, const Quantiser &quantiser, uint32_t *out);
 void quantise_row(const float *row, int count, const Quantiser &quantiser, uint32_t *out);
 
+// The components of a component transform.
+constexpr int kTransformedTogether = 3;
+
 // Transforms row pairs [from, to) of one level, of `count` components with the same extent e. Pair k is at positions 2k
 // and 2k + 1. load(y, memory, rows) sets rows[component] to the row at position y, which it may put into
 // memory[component]. store(component, y, low, high) takes the halves of each row.
@@ -52,9 +55,9 @@ void transform_row_pairs(const Extent &e, int count, int from, int to, Load load
     if (scratch.size() < needed) scratch.resize(needed);
     Sample *at = scratch.data();
     const auto take = [&](int samples) { return std::exchange(at, at + samples); };
-    std::array<Sample *, kMaxComponents> memory[kLoaded]{};
-    std::array<const Sample *, kMaxComponents> loaded[kLoaded]{};
-    std::array<Sample *, kLifted> lifted[kMaxComponents]{};
+    std::array<Sample *, kTransformedTogether> memory[kLoaded]{};
+    std::array<const Sample *, kTransformedTogether> loaded[kLoaded]{};
+    std::array<Sample *, kLifted> lifted[kTransformedTogether]{};
     for (int c = 0; c < count; c++) {
         for (auto &rows : memory) rows[c] = take(width);
         for (Sample *&row : lifted[c]) row = take(width);

@@ -20,7 +20,13 @@ constexpr int kStripSamples = 1 << 15;
 class Transform {
   public:
     Transform(ThreadPool &pool, const TransformPlan &plan, std::span<SampleLayout> layouts, TransformBuffers &buffers)
-        : pool_(pool), plan_(plan), p_(plan.description), g_(plan.geometry), layouts_(layouts), buffers_(buffers) {}
+        : pool_(pool),
+          plan_(plan),
+          p_(plan.description),
+          g_(plan.geometry),
+          layouts_(layouts),
+          samples_(layouts.size()),
+          buffers_(buffers) {}
 
     void run() {
         if (plan_.xyz) convert();
@@ -136,8 +142,8 @@ class Transform {
         };
         if (p_.levels) return transform_row_pairs<W>(e, strip.count, strip.from, strip.to, load, store);
         std::vector<Sample> samples(static_cast<size_t>(e.width()) * strip.count);
-        std::array<Sample *, kMaxComponents> memory{};
-        std::array<const Sample *, kMaxComponents> rows{};
+        std::array<Sample *, kTransformedTogether> memory{};
+        std::array<const Sample *, kTransformedTogether> rows{};
         for (int i = 0; i < strip.count; i++) memory[i] = &samples[static_cast<size_t>(e.width()) * i];
         for (int y = std::max(2 * strip.from, e.y0); y < std::min(2 * strip.to, e.y1); y++) {
             load(y, memory, rows);
@@ -166,7 +172,7 @@ class Transform {
     const Description &p_;
     const Geometry &g_;
     const std::span<SampleLayout> layouts_;
-    std::array<SampleLayout, kMaxComponents> samples_{};  // by their coordinates in tile-components
+    std::vector<SampleLayout> samples_;  // [component], by their coordinates in tile-components
     TransformBuffers &buffers_;
 };
 

@@ -15,7 +15,8 @@ PsnrTarget::PsnrTarget(std::shared_ptr<Device> device, const Params &params, con
       reductions_(pass_bytes_.size()),
       planes_(geometry.blocks.size()),
       passes_(geometry.blocks.size()),
-      coded_(geometry.blocks.size()) {}
+      coded_(geometry.blocks.size()),
+      samples_(params.components.size()) {}
 
 PsnrThreshold PsnrTarget::find(Device::Stream stream, const uint32_t *coefficients, const BlockRecords &coded,
                                std::span<SampleLayout> layouts, bool in_device_memory) {

@@ -34,7 +34,7 @@ class PsnrTarget {
     std::vector<int32_t> reductions_;
     std::vector<uint8_t> planes_, passes_;
     std::vector<CodedBlock> coded_;
-    std::vector<uint8_t> samples_[kMaxComponents];
+    std::vector<std::vector<uint8_t>> samples_;  // [component]
 };
 
 }  // namespace cudaenc::j2k

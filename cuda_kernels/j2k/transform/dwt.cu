@@ -421,7 +421,7 @@ DEVICE void load_and_transform(const LoadDwtInput &p, int component) {
     using Sample = typename W::Sample;
     const SampleLayout *const layout = p.layout + component;
     const auto from = [&](const auto &source) {
-        transform<W, N>(p.dwt, t, p.dwt.quantiser + component, strip, source);
+        transform<W, N>(p.dwt, t, p.dwt.quantiser + quantiser_of(component), strip, source);
     };
     if (PixelPairs<Sample, N>::fits(layout, strip.x))
         from(PixelPairs<Sample, N>(layout, strip.x));
@@ -457,7 +457,8 @@ DEVICE void transform_low(const LowDwtInput &p) {
     const Strip<W> strip(p.dwt, extent_at(*t, p.dwt.level - 1));
     if (strip.empty) return;
     const Sample *in = reinterpret_cast<const Sample *>(p.in) + (p.dwt.level & 1 ? t->ll_even : t->ll_odd);
-    transform<W, 1>(p.dwt, t, p.dwt.quantiser + block_z(), strip, LowSamples<Sample>(in, strip.e, strip.x));
+    transform<W, 1>(p.dwt, t, p.dwt.quantiser + quantiser_of(block_z()), strip,
+                    LowSamples<Sample>(in, strip.e, strip.x));
 }
 
 // A thread-block owns kDwtThreads / 32 strips side by side, a warp a strip, a lane two columns.
@@ -479,9 +480,7 @@ KERNEL(kDwtThreads, j2k_dwt53, Dwt53Params)
 {
     transform_low<Dwt53>(p);
 }
-KERNEL(kDwtThreads, j2k_dwt97, Dwt97Params)
-{
-    transform_low<Dwt97>(p);
-}
+// Levels of several frames share a multiprocessor.
+KERNEL_BLOCKS(kDwtThreads, 8, j2k_dwt97, Dwt97Params) { transform_low<Dwt97>(p); }
 
 }  // namespace cudaenc::j2k

@@ -17,6 +17,9 @@ constexpr int kStripHelpers = W::kSteps / 2;
 template <class W>
 constexpr int kStripPairs = 32 - 2 * kStripHelpers<W>;
 
+// A component's place among the quantisers of parameters.
+CUDAENC_HD int quantiser_of(int component) { return min_of(component, kQuantisedComponents - 1); }
+
 struct BandQuantiser {
     float inverse_step;
     float limit;
@@ -29,8 +32,8 @@ struct DwtLevel {
     // The low half of both directions, where it is not coded: rows of W::Sample, the next level's input. Indexed by
     // TileComponent::ll_odd after odd levels, TileComponent::ll_even after even ones.
     uint32_t *low;
-    uint32_t *coefficients;                      // sub-bands, quantised
-    BandQuantiser quantiser[kMaxComponents][4];  // by orientation
+    uint32_t *coefficients;                            // sub-bands, quantised
+    BandQuantiser quantiser[kQuantisedComponents][4];  // [quantiser_of()][orientation]
     int32_t components;
     int32_t level;              // 1 for the first
     int32_t last;               // the low half of this level is coded
@@ -65,15 +68,15 @@ struct LowDwtInput {
 using Dwt53Params = KernelOf<LowDwtInput, "j2k/transform/dwt", "j2k_dwt53">;
 using Dwt97Params = KernelOf<LowDwtInput, "j2k/transform/dwt", "j2k_dwt97">;
 
-// Without levels: pixels to coefficients. Grid: (chunks of kLoadThreads columns x rows) x tiles, of the widest and
-// highest tile-component.
+// Without levels: pixels to coefficients. Grid: (chunks of kLoadThreads columns x rows) x tiles x components, of the
+// widest and highest tile-component. The component transform's three components are one.
 constexpr int kLoadThreads = 256;
 struct LoadParams {
     static constexpr KernelName kernel{"j2k/transform/load", "j2k_load"};
     const SampleLayout *layout;            // [component], of this frame
     const TileComponent *tile_components;  // [tile * components + component]
     uint32_t *coefficients;
-    BandQuantiser quantiser[kMaxComponents];
+    BandQuantiser quantiser[kQuantisedComponents];  // [quantiser_of()]
     int32_t components;
     int32_t column_chunks;
     int32_t mct;

@@ -103,8 +103,10 @@ void Transform::load(Device::Stream stream, const Buffers &buffers, const Sample
                     .column_chunks = chunks,
                     .mct = description_.mct,
                     .reversible = description_.reversible};
-    for (size_t c = 0; c < description_.components.size(); c++) load.quantiser[c] = band_quantiser(c, 0, kLL);
-    device_->launch(stream, {static_cast<unsigned>(chunks * geometry_.highest), tiles()}, kLoadThreads, load);
+    for (size_t c = 0; c < quantised_components(); c++) load.quantiser[c] = band_quantiser(c, 0, kLL);
+    const int depth = components() - (description_.mct ? 2 : 0);
+    device_->launch(stream, {static_cast<unsigned>(chunks * geometry_.highest), tiles(), static_cast<unsigned>(depth)},
+                    kLoadThreads, load);
 }
 
 template <class W, class First, class Next>
@@ -163,7 +165,7 @@ DwtLevel Transform::dwt_level(const Buffers &buffers, int level, int depth) cons
                  .block_columns = block_columns,
                  .segment_row_pairs = std::max(kShortest, (row_pairs_at(level) + segments - 1) / segments),
                  .is_short = is_short_};
-    for (size_t c = 0; c < description_.components.size(); c++)
+    for (size_t c = 0; c < quantised_components(); c++)
         for (int o = dwt.last ? kLL : kHL; o <= kHH; o++)
             dwt.quantiser[c][o] = band_quantiser(c, o ? description_.levels + 1 - level : 0, o);
     return dwt;

@@ -2,6 +2,7 @@
 // From samples to quantised coefficients on a device: conversion to X'Y'Z', load, wavelet transform, region of
 // interest.
 #pragma once
+#include <algorithm>
 #include <memory>
 
 #include "../../../common/j2k/transform/transform_plan.h"
@@ -45,6 +46,9 @@ class Transform {
     BandQuantiser band_quantiser(size_t component, int resolution, int orientation) const;
     int row_pairs_at(int level) const;
     int components() const { return static_cast<int>(description_.components.size()); }
+    size_t quantised_components() const {
+        return std::min<size_t>(description_.components.size(), kQuantisedComponents);
+    }
     unsigned tiles() const { return static_cast<unsigned>(description_.tiles()); }
 
     const std::shared_ptr<Device> device_;
