@@ -8,9 +8,9 @@
     (45, 67)
 
 A picture is an array of (height, width), (height, width, channels) or, with layout="chw", (channels, height, width);
-channels are 1 (gray), 3 (R, G, B) or 4 (R, G, B, alpha). Elements are uint8, or uint16 with `depth` bits; of JPEG 2000 also
-int8 and int16. With `format`
-a picture is a sequence of planes of (height, width), as cudaenc.h names formats: "yuv420p", "yuv422p10", "gbrp12".
+channels are 1 (gray), 3 (R, G, B) or 4 (R, G, B, alpha), of JPEG 2000 also 5 to 16384 (gray and others). Elements are uint8,
+or uint16 with `depth` bits; of JPEG 2000 also int8 and int16. With `format` a picture is a sequence of planes of
+(height, width), as cudaenc.h names formats: "yuv420p", "yuv422p10", "gbrp12".
 
 Arrays are NumPy's, or have __cuda_array_interface__ or __dlpack__ (CuPy, PyTorch, JAX). Those in the host's memory are
 copied, so that they may change after the call that takes them; copy=False saves that. What lies in CUDA memory is
@@ -382,9 +382,12 @@ class Encoder(_Session):
         if self._copy:
             planes = _arrays.copied(planes, self._format, self._spare)
         frame = ffi.new("CudaencFrame *", {"struct_size": ffi.sizeof("CudaencFrame")})
-        for i, plane in enumerate(planes):
-            frame.data[i] = ffi.cast("uint8_t *", plane.address)
-            frame.stride[i] = plane.strides[0]
+        addresses = ffi.new("uint8_t *[]", [ffi.cast("uint8_t *", plane.address) for plane in planes])
+        strides = ffi.new("ptrdiff_t[]", [plane.strides[0] for plane in planes])
+        if len(planes) > len(frame.data):
+            frame.plane_data, frame.plane_stride = addresses, strides  # copied by submit, as what follows
+        else:
+            frame.data[0:len(planes)], frame.stride[0:len(planes)] = addresses, strides
         frame.cuda_stream = ffi.cast("void *", planes[0].stream)
         frame.key = bool(key)
         _native.set_member(frame, "skipped", "skipped", skipped)

@@ -238,8 +238,12 @@ def _describe_array(array: Any, layout: str, depth: Optional[int]) -> tuple[list
     elif layout == "chw":
         shape, strides = (*shape[1:], shape[0]), (*strides[1:], strides[0])
     height, width, channels = shape
-    if channels not in _MODELS:
-        raise InvalidError(f"{channels} channels are not allowed: there are 1, 3 or 4 of them, {layout!r}")
+    alike = channels > 4  # a plane each, of which the format's first component tells
+    if channels not in _MODELS and not alike:
+        raise InvalidError(f"{channels} channels are not allowed: there are 1, 3, 4 or more of them, {layout!r}")
+    if alike and layout == "hwc" and not plane.on_device:
+        plane = _host_plane(numpy.ascontiguousarray(numpy.moveaxis(plane.owner, 2, 0)))
+        strides = (*plane.strides[1:], plane.strides[0])
     if depth is not None:
         if not hasattr(depth, "__index__") or not 1 <= depth <= 16 or (depth > 8) != (plane.itemsize > 1):
             raise InvalidError(f"depth {depth!r} is not allowed with elements of {plane.itemsize} bytes: uint8 has 1 "
@@ -247,11 +251,11 @@ def _describe_array(array: Any, layout: str, depth: Optional[int]) -> tuple[list
         _check_samples(plane, int(depth), f"depth {depth}")
     format = _new_format(width, height)
     format.components = channels
-    format.color_model = getattr(lib, _MODELS[channels])
+    format.color_model = getattr(lib, _MODELS.get(channels, _MODELS[1]))
     format.has_alpha = channels == 4
     inside = 0 < strides[2] and strides[2] * (channels - 1) + plane.itemsize <= strides[1]  # channels lie between two columns
-    format.planes = 1 if inside or channels == 1 else channels
-    for c in range(channels):
+    format.planes = 1 if (inside and not alike) or channels == 1 else channels
+    for c in range(1 if alike else channels):
         component = format.component[c]
         component.plane = 0 if format.planes == 1 else c
         component.offset = strides[2] * c if format.planes == 1 else 0

@@ -52,6 +52,28 @@ class Lossless(unittest.TestCase):
         self.assertTrue(numpy.array_equal(pillow(cudaenc.encode(array)), array))
         self.assertEqual(cudaenc.encode(array[:1, :1]), cudaenc.encode(array[:1, :1].copy()))
 
+    def test_many_channels(self):
+        for array in picture(21, 30, 5), picture(9, 8, 300, bits=16), picture(21, 30, 7).astype(numpy.int8):
+            packet = cudaenc.encode(array, lossless=True)
+            for channel in {0, 3, 4, array.shape[2] - 1}:
+                plane, = cudaenc.decode(packet, channels=[channel]).planes
+                self.assertTrue(numpy.array_equal(plane, array[..., channel]), channel)
+            planes = numpy.ascontiguousarray(numpy.moveaxis(array, 2, 0))
+            self.assertEqual(cudaenc.encode(planes, layout="chw", lossless=True), packet)
+
+    @unittest.skipUnless(shutil.which("opj_decompress"), "OpenJPEG's opj_decompress is not here")
+    def test_many_channels_by_openjpeg(self):
+        changes = "0,0,1,2,256,rlcp/0,2,1,3,300,cprl/0,0,1,3,300,lrcp"
+        for channels, options in (5, {"mct": 1}), (7, {"cblk_style": "ht", "prog": "rpcl"}), (16, {"layers": 2, "prog": "pcrl", "tile_width": 23}), \
+                (257, {"prog": "cprl", "mct": 1}), (300, {"poc": changes, "roi": "2,3,5,4"}), (16384, {"plt": 1, "sop": 1}):
+            array = picture(*((2, 3) if channels > 300 else (19, 30)), channels)
+            with tempfile.TemporaryDirectory() as folder:
+                coded, raw = pathlib.Path(folder, "coded.j2k"), pathlib.Path(folder, "decoded.raw")
+                coded.write_bytes(cudaenc.encode(array, file_format="codestream", lossless=True, levels=2, **options))
+                subprocess.run(["opj_decompress", "-i", coded, "-o", raw], check=True, capture_output=True)
+                decoded = numpy.fromfile(raw, numpy.uint8).reshape(channels, *array.shape[:2])
+            self.assertTrue(numpy.array_equal(decoded, numpy.moveaxis(array, 2, 0)), channels)
+
     def test_layouts_give_the_same_bytes(self):
         array = picture(45, 67, 3)
         expected = cudaenc.encode(array)
@@ -715,7 +737,8 @@ class Errors(unittest.TestCase):
         self.check("quality 85.5 is not allowed", array, quality=85.5)
         self.check("comment 'a\\x00b' is not allowed", array, comment="a\0b")
         self.check("levels [5] is not allowed", array, levels=[5])
-        self.check("5 channels", picture(8, 8, 5))
+        self.check("2 channels", picture(8, 8, 2))
+        self.check("5 components in 5 planes is not allowed", picture(8, 8, 5), "mjpeg")
         self.check("4 dimensions", picture(8, 8, 3, 1))
         self.check("uint8 or uint16", array.astype(numpy.float32))
         self.check("depth 12", array, depth=12)
