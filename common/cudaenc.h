@@ -118,7 +118,9 @@ typedef struct CudaencFormat {
     int color_primaries; /**< ITU-T H.273 code points, 0 to 255, 2 unspecified */
     int color_transfer;
     int color_matrix;
-    int reserved[8]; /**< 0 */
+    int is_signed;   /**< 1: samples are in two's complement, which JPEG 2000 is encoded of; else 0.
+                        Of decoded ones CudaencPictureInfo tells */
+    int reserved[7]; /**< 0 */
 } CudaencFormat;
 
 /** Fills in a usual format by the name that FFmpeg's pixel formats have: gray, rgb24, bgr24, rgba, bgra, rgb48, rgba64,

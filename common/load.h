@@ -30,11 +30,12 @@ inline SampleLayout begin_at(SampleLayout s, int64_t x, int64_t y) {
     return s;
 }
 
-// The level-shifted sample of column x and row y.
-CUDAENC_HD int32_t load_sample(const SampleLayout &s, int64_t x, int64_t y) {
+// The level-shifted sample of column x and row y. flipped: the highest bit of signed samples, which have no level
+// shift.
+CUDAENC_HD int32_t load_sample(const SampleLayout &s, int64_t x, int64_t y, uint32_t flipped = 0) {
     const uint8_t *at = s.data + y * s.stride + x * s.step;
     const uint32_t word = s.shift + s.depth > 8 ? *reinterpret_cast<const uint16_t *>(at) : *at;
-    return static_cast<int32_t>((word >> s.shift) & ((1u << s.depth) - 1)) - (1 << (s.depth - 1));
+    return static_cast<int32_t>(((word >> s.shift) & ((1u << s.depth) - 1)) ^ flipped) - (1 << (s.depth - 1));
 }
 
 }  // namespace cudaenc

@@ -64,6 +64,9 @@ void check_format(const CudaencFormat &format, int largest_side, CudaencColorMod
     check_range("has_alpha", format.has_alpha, 0, 1);
     if (format.has_alpha && format.components == 1) refuse("has_alpha 1 is not allowed with one component");
     check_range("full_range", format.full_range, 0, 1);
+    check_range("is_signed", format.is_signed, 0, 1);
+    if (format.is_signed && most == kDescribedComponents)
+        refuse("is_signed 1 is not allowed: it is 0 with codecs other than JPEG 2000");
     check_range("color_primaries", format.color_primaries, 0, 255);
     check_range("color_transfer", format.color_transfer, 0, 255);
     check_range("color_matrix", format.color_matrix, 0, 255);

@@ -141,14 +141,15 @@ std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, 
     put_box("jp2h", [&] {                                                              // I.5.3
         const bool one_depth = std::all_of(p.components.begin(), p.components.end(),
                                            [&](const Component &c) { return c.depth == p.components[0].depth; });
+        const auto bits = [](const Component &c) { return (c.depth - 1) | (c.is_signed ? 128 : 0); };
         put_box("ihdr", [&] {
             out.put32(p.height), out.put32(p.width), out.put16(count);
-            out.put8(one_depth ? p.components[0].depth - 1 : 255);
+            out.put8(one_depth ? bits(p.components[0]) : 255);
             out.put8(7), out.put8(0), out.put8(0);
         });
         if (!one_depth)
             put_box("bpcc", [&] {
-                for (const Component &c : p.components) out.put8(c.depth - 1);
+                for (const Component &c : p.components) out.put8(bits(c));
             });
         put_box("colr", [&] {
             const bool profile = has_profile(frame, model);

@@ -218,6 +218,7 @@ void set_colours(Params &p, const CudaencFormat &format, const CudaencJ2kOptions
     const bool is_xyz = format.color_model == CUDAENC_COLOR_XYZ;
     const int xyz = options.xyz >= 0 ? options.xyz : is_cinema(options.profile) && can_become_xyz(format);
     std::string assumed;
+    if (xyz != CUDAENC_XYZ_OFF && format.is_signed) refuse("is_signed 1 is not allowed with xyz: X'Y'Z' is unsigned");
     if (xyz == CUDAENC_XYZ_ALREADY && !is_xyz) take_as_xyz(p.input);
     if (xyz == CUDAENC_XYZ_ON && !is_xyz) p.xyz = make_xyz_tables(format, options, assumed);
     p.warn(assumed);
@@ -229,8 +230,9 @@ void set_colours(Params &p, const CudaencFormat &format, const CudaencJ2kOptions
     p.color_model = p.xyz ? CUDAENC_COLOR_XYZ : p.input.color_model;
     for (int c = 0; c < format.components; c++) {
         const CudaencComponent k = component_of(p.input, c);
-        p.components.push_back(p.xyz ? Component{1, 1, kXyzDepth}
-                                     : Component{1 << k.log2_subsample_x, 1 << k.log2_subsample_y, k.depth});
+        p.components.push_back(
+            p.xyz ? Component{1, 1, kXyzDepth}
+                  : Component{1 << k.log2_subsample_x, 1 << k.log2_subsample_y, k.depth, format.is_signed != 0});
     }
 }
 

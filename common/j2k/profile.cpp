@@ -125,6 +125,7 @@ void check_picture(const Profile &profile, const Rules &rules, const Params &p) 
                      profile.fewest_bits == profile.most_bits
                          ? format_string("it is %d", profile.most_bits)
                          : format_string("it is %d to %d", profile.fewest_bits, profile.most_bits));
+        rules.demand(!k.is_signed, "is_signed 1", "samples are unsigned");
         if (profile.family == kImfHt)
             rules.demand(k.depth == p.components[0].depth, format_string("depth %d of component %d", k.depth, c),
                          format_string("it is %d, as that of component 0", p.components[0].depth));

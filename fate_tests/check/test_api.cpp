@@ -686,7 +686,7 @@ END_TEST
 START_TEST(reserved_members_are_zero) {
     Log log;
     CudaencConfig config = make_config(gray(8, 8), "cpu", &log);
-    config.format.reserved[7] = 1;
+    config.format.reserved[6] = 1;
     CudaencSession *session;
     EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
     EXPECT(has_line(log, "reserved 1 of the format"));

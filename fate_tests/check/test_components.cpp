@@ -2,6 +2,7 @@
 // JPEG 2000 of five and more components: decoded a few channels at a time, the same bytes on all devices, what is
 // refused.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -54,6 +55,15 @@ struct Planes {
                 }
         }
         for (const Bytes &plane : memory) data.push_back(plane.data());
+    }
+    // Unsigned samples become signed ones, each less by half of the range.
+    void flip() {
+        const CudaencComponent &k = format.component[0];
+        const int bit = k.shift + k.depth - 1;
+        for (Bytes &plane : memory)
+            for (size_t i = 0; i < plane.size(); i++)
+                if (k.shift + k.depth <= 8 || i % 2 == static_cast<size_t>(bit / 8))
+                    plane[i] ^= static_cast<uint8_t>(1 << bit % 8);
     }
     CudaencFrame frame() const {
         CudaencFrame frame{};
@@ -256,6 +266,36 @@ START_TEST(files_name_their_colours) {
 }
 END_TEST
 
+// The same picture as unsigned samples has the same bytes but for the signs in SIZ.
+START_TEST(signed_samples) {
+    constexpr size_t kSsiz = 42;  // of a codestream; three bytes a component
+    for (const auto &[components, depth, shift] :
+         {std::array{1, 8, 0}, {3, 12, 0}, {3, 12, 4}, {4, 16, 0}, {6, 8, 0}, {300, 10, 2}})
+        for (const int style : {0, static_cast<int>(CUDAENC_J2K_HT)})
+            for (const double psnr : {0., 45.}) {
+                Log log;
+                Random random(8);
+                CudaencConfig config =
+                    make_config(alike(18, 7, components, depth, components < 3 ? kGray : kRgb), "cpu", &log);
+                for (int c = 0; c < std::min(components, 4); c++)
+                    config.format.component[c] = {components > 4 ? 0 : c, 0, depth > 8 ? 2 : 1, shift, depth, 0, 0};
+                config.j2k.cblk_style = style, config.j2k.format = CUDAENC_J2K_CODESTREAM, config.j2k.psnr = psnr;
+                config.j2k.pred = psnr != 0 ? k97 : k53, config.j2k.levels = components == 3 ? 0 : 2;
+                Planes planes(random, config.format);
+                Bytes expected = encode(config, planes.frame());
+                for (int c = 0; c < components; c++) expected[kSsiz + 3 * static_cast<size_t>(c)] |= 128;
+                planes.format.is_signed = config.format.is_signed = 1;
+                planes.flip();
+                for (size_t device = 0; device <= device_specs.size(); device++) {
+                    config.device = device ? device_specs[device - 1].c_str() : "cpu";
+                    EXPECT(encode(config, planes.frame()) == expected, "%s: %s", config.device,
+                           describe(config).c_str());
+                }
+                if (psnr == 0.) EXPECT_EQ(error_of(planes, expected, 0, components), 0);
+            }
+}
+END_TEST
+
 // Of few planes both ways to tell of them are the same, in all codecs and with fields.
 START_TEST(few_planes_in_arrays) {
     Random random(4);
@@ -288,6 +328,20 @@ const struct {
     {SET(format.component[0].plane = 1), "component 0 of 5: plane 1"},
     {SET(format.component[0].log2_subsample_x = 1), "component 0 of 5: plane 0, sub-sampling by 2^1"},
     {SET(format.component[0].depth = 17), "component 0: depth 17"},
+    {SET(format.is_signed = 2), "is_signed 2 is not allowed: it is 0 to 1"},
+    {[](CudaencConfig &c) {
+         c.codec = CUDAENC_CODEC_H264, c.format.components = c.format.planes = 1, c.format.is_signed = 1;
+     },
+     "is_signed 1 is not allowed: it is 0 with codecs other than JPEG 2000"},
+    {[](CudaencConfig &c) {
+         c.format = make_format(8, 8, 3, 8, false, kRgb), c.format.is_signed = 1, c.j2k.xyz = CUDAENC_XYZ_ON;
+     },
+     "is_signed 1 is not allowed with xyz"},
+    {[](CudaencConfig &c) {
+         c.format = make_format(80, 80, 3, 8, false, kRgb), c.format.is_signed = 1;
+         c.j2k.profile = CUDAENC_J2K_BROADCAST;
+     },
+     "profile broadcast: is_signed 1 is not allowed: samples are unsigned"},
     {SET(codec = CUDAENC_CODEC_MJPEG), "5 components in 5 planes is not allowed: both are 1 to 4"},
     {SET(codec = CUDAENC_CODEC_H264), "5 components in 5 planes is not allowed: both are 1 to 4"},
     {SET(fields = 1), "5 components are not allowed with fields: they are at most 4"},
@@ -360,6 +414,7 @@ int main(int argc, char **argv) {
     tcase_add_test(add_case(suite, "most"), most_components);
     tcase_add_test(add_case(suite, "files"), files_name_their_colours);
     TCase *checks = add_case(suite, "checks");
+    tcase_add_test(add_case(suite, "signed"), signed_samples);
     tcase_add_test(checks, few_planes_in_arrays);
     tcase_add_test(checks, what_is_refused);
     tcase_add_test(checks, frames_that_are_refused);

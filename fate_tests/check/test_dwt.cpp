@@ -752,7 +752,8 @@ std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &devi
                         .components = depth,
                         .column_chunks = chunks,
                         .mct = p.mct,
-                        .reversible = p.reversible};
+                        .reversible = p.reversible,
+                        .is_signed = false};
         for (size_t c = 0; c < components; c++) load.quantiser[c] = band_quantiser(p, c, 0, kLL);
         device->launch(nullptr,
                        {static_cast<unsigned>(chunks * g.highest), static_cast<unsigned>(p.tiles()),

@@ -24,6 +24,7 @@ struct Component {
     int dx, dy;  // XRsiz, YRsiz
     int depth;   // bits
     bool is_signed = false;
+    uint32_t flipped() const { return is_signed ? 1u << (depth - 1) : 0; }  // as of load_sample()
     bool operator==(const Component &) const = default;
 };
 

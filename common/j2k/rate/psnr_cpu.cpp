@@ -9,6 +9,7 @@
 
 #include "../../load_cpu.h"
 #include "../transform/dequantise.h"
+#include "../transform/dwt_cpu.h"
 #include "../transform/idwt_cpu.h"
 #include "../transform/store.h"
 
@@ -115,6 +116,7 @@ class Decoder {
                 pool_.for_each(static_cast<size_t>(rows), [&](size_t y) {
                     std::vector<int32_t> row(static_cast<size_t>(width));
                     load_row(samples, t[k].x0, t[k].y0 + static_cast<int>(y), width, row.data());
+                    if (component.is_signed) flip_row(row.data(), width, static_cast<int>(component.flipped()));
                     const Sample *decoded = decoded_ + t[k].samples + y * static_cast<size_t>(width);
                     uint64_t sum = 0;
                     for (int x = 0; x < width; x++) {

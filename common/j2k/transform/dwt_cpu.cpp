@@ -88,7 +88,16 @@ template <class Sample>
     for (int i = 0; i < count; i++) out[i] = quantise(row[i], inverse_step, limit);
 }
 
+template <class Sample>
+[[gnu::always_inline]] inline void flip_samples(Sample *row, int count, Sample half) {
+    for (int i = 0; i < count; i++) row[i] += row[i] < 0 ? half : -half;
+}
+
 }  // namespace
+
+CUDAENC_CLONES void flip_row(int32_t *row, int count, int half) { flip_samples(row, count, half); }
+
+CUDAENC_CLONES void flip_row(float *row, int count, int half) { flip_samples(row, count, static_cast<float>(half)); }
 
 CUDAENC_CLONES void component_transform_rows(int32_t *c0, int32_t *c1, int32_t *c2, int count) {
     transform_components(c0, c1, c2, count);

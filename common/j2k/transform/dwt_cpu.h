@@ -19,6 +19,10 @@ namespace cudaenc::j2k {
 void component_transform_rows(int32_t *c0, int32_t *c1, int32_t *c2, int count);
 void component_transform_rows(float *c0, float *c1, float *c2, int count);
 
+// Of samples that were loaded as unsigned ones, the signed ones. half: of their range.
+void flip_row(int32_t *row, int count, int half);
+void flip_row(float *row, int count, int half);
+
 // Splits a row at positions [x0, x1) into its low and high halves, by 5/3 or 9/7, and scales them. Both arrays have
 // room for one sample before and one after: the symmetric extension.
 void transform_row(const int32_t *row, int x0, int x1, RowScale<int32_t>, int32_t *low, int32_t *high);

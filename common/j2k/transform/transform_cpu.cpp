@@ -119,6 +119,8 @@ class Transform {
             }
             for (int i = 0; i < strip.count; i++) {
                 load_row(samples_[strip.component + i], e.x0, y, e.width(), memory[i]);
+                if (const uint32_t flipped = p_.components[strip.component + i].flipped())
+                    flip_row(memory[i], e.width(), static_cast<int>(flipped));
                 rows[i] = memory[i];
             }
             if (strip.count == 3) component_transform_rows(memory[0], memory[1], memory[2], e.width());

@@ -203,7 +203,7 @@ DEVICE void transform(const DwtLevel &p, const TileComponent *t, const BandQuant
 }
 
 // Two columns of pixels of N components: three with the component transform.
-template <class Sample, int N>
+template <class Sample, int N, bool kSigned>
 struct Pixels {
     const uint8_t *column[N][2];
     uint32_t stride[N];
@@ -230,7 +230,8 @@ struct Pixels {
             CUDAENC_UNROLL
             for (int c = 0; c < N; c++) {
                 const uint8_t *pixel = column[c][i] + uint64_t{stride[c]} * static_cast<uint32_t>(y);
-                row.sample[c][i] = load_sample({pixel, 0, 0, shift[c], depth[c]}, 0, 0);
+                row.sample[c][i] =
+                    load_sample({pixel, 0, 0, shift[c], depth[c]}, 0, 0, kSigned ? 1u << (depth[c] - 1) : 0);
             }
         }
         return row;
@@ -245,7 +246,7 @@ struct Pixels {
     }
 };
 
-// The same of 8-bit planes where all lanes have two neighbouring columns, which one load brings.
+// The same of unsigned 8-bit planes where all lanes have two neighbouring columns, which one load brings.
 template <class Sample, int N>
 struct PixelPairs {
     const uint8_t *pair[N];
@@ -413,7 +414,7 @@ DEVICE const TileComponent *tile_component(const DwtLevel &p, int component) {
     return p.tile_components + block_x() / p.block_columns * p.components + component;
 }
 
-template <class W, int N>
+template <class W, int N, bool kSigned>
 DEVICE void load_and_transform(const LoadDwtInput &p, int component) {
     const TileComponent *t = tile_component(p.dwt, component);
     const Strip<W> strip(p.dwt, extent_at(*t, 0));
@@ -423,17 +424,16 @@ DEVICE void load_and_transform(const LoadDwtInput &p, int component) {
     const auto from = [&](const auto &source) {
         transform<W, N>(p.dwt, t, p.dwt.quantiser + quantiser_of(component), strip, source);
     };
-    if (PixelPairs<Sample, N>::fits(layout, strip.x))
-        from(PixelPairs<Sample, N>(layout, strip.x));
-    else
-        from(Pixels<Sample, N>(layout, strip.x));
+    if constexpr (!kSigned)
+        if (PixelPairs<Sample, N>::fits(layout, strip.x)) return from(PixelPairs<Sample, N>(layout, strip.x));
+    from(Pixels<Sample, N, kSigned>(layout, strip.x));
 }
-template <class W>
+template <class W, bool kSigned = false>
 DEVICE void load_and_transform(const LoadDwtInput &p) {
     if (p.mct && block_z() == 0)
-        load_and_transform<W, 3>(p, 0);
+        load_and_transform<W, 3, kSigned>(p, 0);
     else
-        load_and_transform<W, 1>(p, p.mct ? block_z() + 2 : block_z());
+        load_and_transform<W, 1, kSigned>(p, p.mct ? block_z() + 2 : block_z());
 }
 
 template <bool kYuv>
@@ -468,6 +468,11 @@ KERNEL(kDwtThreads, j2k_load_dwt53, LoadDwt53Params)
 }
 // As many thread-blocks fit a multiprocessor as dwt_level() counts on.
 KERNEL_BLOCKS(kDwtThreads, 5, j2k_load_dwt97, LoadDwt97Params) { load_and_transform<Dwt97>(p); }
+KERNEL(kDwtThreads, j2k_load_signed_dwt53, LoadSignedDwt53Params)
+{
+    load_and_transform<Dwt53, true>(p);
+}
+KERNEL_BLOCKS(kDwtThreads, 5, j2k_load_signed_dwt97, LoadSignedDwt97Params) { load_and_transform<Dwt97, true>(p); }
 KERNEL(kDwtThreads, j2k_load_rgb_xyz_dwt97, LoadRgbXyzDwt97Params)
 {
     load_xyz_and_transform<false>(p);

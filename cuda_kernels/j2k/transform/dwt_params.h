@@ -50,6 +50,9 @@ struct LoadDwtInput {
 };
 using LoadDwt53Params = KernelOf<LoadDwtInput, "j2k/transform/dwt", "j2k_load_dwt53">;
 using LoadDwt97Params = KernelOf<LoadDwtInput, "j2k/transform/dwt", "j2k_load_dwt97">;
+// Of signed samples, in kernels of their own, so that the others' take no more registers.
+using LoadSignedDwt53Params = KernelOf<LoadDwtInput, "j2k/transform/dwt", "j2k_load_signed_dwt53">;
+using LoadSignedDwt97Params = KernelOf<LoadDwtInput, "j2k/transform/dwt", "j2k_load_signed_dwt97">;
 
 // The first level of X'Y'Z', from pixels of RGB or YUV. Chroma has at most half the columns.
 struct LoadXyzDwtInput {
@@ -81,6 +84,7 @@ struct LoadParams {
     int32_t column_chunks;
     int32_t mct;
     int32_t reversible;
+    int32_t is_signed;
 };
 
 }  // namespace cudaenc::j2k

@@ -18,8 +18,10 @@ DEVICE void load(const LoadParams &p) {
     for (int i = 0; i < 3; i++) {
         if (i >= count) break;
         const TileComponent &t = tile[first + i];
+        const SampleLayout &layout = p.layout[first + i];
         if (x < t.x1 - t.x0 && y < t.y1 - t.y0)
-            c[i] = static_cast<Sample>(load_sample(p.layout[first + i], t.x0 + x, t.y0 + y));
+            c[i] = static_cast<Sample>(
+                load_sample(layout, t.x0 + x, t.y0 + y, p.is_signed ? 1u << (layout.depth - 1) : 0));
     }
     if (mct) component_transform(c[0], c[1], c[2]);
     CUDAENC_UNROLL

@@ -71,9 +71,9 @@ void Transform::queue(Device::Stream stream, const Buffers &buffers, const Sampl
     if (!description_.levels)
         load(stream, buffers, layout);
     else if (description_.reversible)
-        transform_levels<Dwt53, LoadDwt53Params, Dwt53Params>(stream, buffers, layout);
+        transform_levels<Dwt53, LoadDwt53Params, LoadSignedDwt53Params, Dwt53Params>(stream, buffers, layout);
     else
-        transform_levels<Dwt97, LoadDwt97Params, Dwt97Params>(stream, buffers, layout);
+        transform_levels<Dwt97, LoadDwt97Params, LoadSignedDwt97Params, Dwt97Params>(stream, buffers, layout);
     shift_region(stream, buffers, blocks);
 }
 
@@ -102,14 +102,15 @@ void Transform::load(Device::Stream stream, const Buffers &buffers, const Sample
                     .components = components(),
                     .column_chunks = chunks,
                     .mct = description_.mct,
-                    .reversible = description_.reversible};
+                    .reversible = description_.reversible,
+                    .is_signed = is_signed()};
     for (size_t c = 0; c < quantised_components(); c++) load.quantiser[c] = band_quantiser(c, 0, kLL);
     const int depth = components() - (description_.mct ? 2 : 0);
     device_->launch(stream, {static_cast<unsigned>(chunks * geometry_.highest), tiles(), static_cast<unsigned>(depth)},
                     kLoadThreads, load);
 }
 
-template <class W, class First, class Next>
+template <class W, class First, class FirstSigned, class Next>
 void Transform::transform_levels(Device::Stream stream, const Buffers &buffers, const SampleLayout *layout) const {
     for (int level = 1; level <= description_.levels; level++) {
         const int depth = level == 1 && (description_.mct || loads_xyz()) ? components() - 2 : components(),
@@ -121,7 +122,9 @@ void Transform::transform_levels(Device::Stream stream, const Buffers &buffers, 
                              static_cast<unsigned>(depth)},
                             kDwtThreads, params);
         };
-        if (level == 1)
+        if (level == 1 && is_signed())
+            launch(FirstSigned{{.dwt = dwt, .layout = layout, .mct = description_.mct}});
+        else if (level == 1)
             launch_first<First>({.dwt = dwt, .layout = layout, .mct = description_.mct}, launch);
         else
             launch(Next{{.dwt = dwt, .in = level & 1 ? buffers.ll_even.data() : buffers.ll_odd.data()}});

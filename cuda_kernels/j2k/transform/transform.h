@@ -34,7 +34,7 @@ class Transform {
     void upload_xyz(Device::Stream setup);
     void convert(Device::Stream stream, const Buffers &buffers, const SampleLayout *layout) const;
     void load(Device::Stream stream, const Buffers &buffers, const SampleLayout *layout) const;
-    template <class W, class First, class Next>
+    template <class W, class First, class FirstSigned, class Next>
     void transform_levels(Device::Stream stream, const Buffers &buffers, const SampleLayout *layout) const;
     template <class First, class Launch>
     void launch_first(const LoadDwtInput &load, const Launch &launch) const;
@@ -46,6 +46,7 @@ class Transform {
     BandQuantiser band_quantiser(size_t component, int resolution, int orientation) const;
     int row_pairs_at(int level) const;
     int components() const { return static_cast<int>(description_.components.size()); }
+    bool is_signed() const { return description_.components[0].is_signed; }
     size_t quantised_components() const {
         return std::min<size_t>(description_.components.size(), kQuantisedComponents);
     }
