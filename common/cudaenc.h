@@ -805,7 +805,7 @@ typedef struct CudaencJ2kRecode {
  * Any thread, on the CPU. No pointer may be NULL, nor data, nor bytes. Its threads are started and ended: for many
  * pictures there is a recoder.
  *  @return CUDAENC_OK and *bytes, the packet's size; CUDAENC_ERR_INVALID where the capacity is too small, then with
- * *bytes that it takes, or where the data are damaged; CUDAENC_ERR_UNSUPPORTED for more than 256 components or 100
+ * *bytes that it takes, or where the data are damaged; CUDAENC_ERR_UNSUPPORTED for more than 100
  * layers */
 int cudaenc_j2k_recode(const CudaencJ2kRecode *recode, size_t *bytes);
 

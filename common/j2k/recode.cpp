@@ -41,7 +41,6 @@ int most_layers(const Description &d) {
 
 void check(const Description &d) {
     if (!d.damage.empty()) throw Error(CUDAENC_ERR_INVALID, d.damage);
-    if (d.components.size() > 256) unsupported(format_string("%zu components", d.components.size()));
     if (most_layers(d) > kMaxLayers) unsupported(format_string("%d layers", most_layers(d)));
 }
 

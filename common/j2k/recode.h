@@ -19,7 +19,7 @@ struct Recoded {
 // contexts. Headers stay but for what tells of the coder; each tile becomes a tile-part. Coefficients stay the same,
 // with what is known of each: a block that ends within a bit-plane does so again. A block goes to the last layer that
 // had bytes of it. Throws Error: CUDAENC_ERR_INVALID where headers, packets or blocks are damaged,
-// CUDAENC_ERR_UNSUPPORTED for more than 256 components or 100 layers.
+// CUDAENC_ERR_UNSUPPORTED for more than 100 layers.
 Recoded recode(std::span<const uint8_t> codestream, bool to_ht, ThreadPool &pool);
 
 // Of a JP2 or JPH file too, whose other boxes stay, but for its brand; or of the two fields of a frame.

@@ -296,6 +296,30 @@ START_TEST(signed_samples) {
 }
 END_TEST
 
+// From the MQ coder to the HT coder and back: marker segments have numbers of one byte, or of two.
+START_TEST(recoded_components) {
+    for (const int components : {5, 256, 257, 300}) {
+        Log log;
+        Random random(6);
+        CudaencConfig config = make_config(alike(9, 8, components, 8, kRgb), "cpu", &log);
+        const std::string poc = format_string("0,0,1,2,4,cprl/0,0,1,3,%d,rlcp", components);
+        config.j2k.pred = k53, config.j2k.levels = 2, config.j2k.roi = "1,1,3,3", config.j2k.poc = poc.c_str();
+        const Planes planes(random, config.format);
+        Bytes packet = encode(config, planes.frame());
+        for (const int htj2k : {1, 0}) {
+            Bytes recoded(4 * packet.size());
+            CudaencJ2kRecode recode{};
+            recode.data = packet.data(), recode.size = packet.size(), recode.htj2k = htj2k, recode.threads = 1;
+            recode.bytes = recoded.data(), recode.capacity = recoded.size();
+            size_t bytes = 0;
+            EXPECT(cudaenc_j2k_recode(&recode, &bytes) == CUDAENC_OK, "%s", cudaenc_last_error());
+            packet.assign(recoded.begin(), recoded.begin() + static_cast<ptrdiff_t>(bytes));
+            EXPECT_EQ(error_of(planes, packet, 0, components), 0);
+        }
+    }
+}
+END_TEST
+
 // Of few planes both ways to tell of them are the same, in all codecs and with fields.
 START_TEST(few_planes_in_arrays) {
     Random random(4);
@@ -415,6 +439,7 @@ int main(int argc, char **argv) {
     tcase_add_test(add_case(suite, "files"), files_name_their_colours);
     TCase *checks = add_case(suite, "checks");
     tcase_add_test(add_case(suite, "signed"), signed_samples);
+    tcase_add_test(add_case(suite, "recoded"), recoded_components);
     tcase_add_test(checks, few_planes_in_arrays);
     tcase_add_test(checks, what_is_refused);
     tcase_add_test(checks, frames_that_are_refused);
