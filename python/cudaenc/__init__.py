@@ -299,7 +299,7 @@ class Encoder(_Session):
     Raises InvalidError (a ValueError) for an option, format or array that is not allowed, MemoryError, CudaencError.
     """
 
-    __slots__ = ("_format_of", "_format", "_key", "_codec", "_signed", "_metadata", "_light", "_device_packets", "_copy", "_spare", "_qp",
+    __slots__ = ("_format_of", "_format", "_key", "_codec", "_metadata", "_light", "_device_packets", "_copy", "_spare", "_qp",
                  "_bit_rate")
 
     @overload
@@ -321,8 +321,7 @@ class Encoder(_Session):
         if codec not in _CODECS:
             raise InvalidError(f"codec {codec!r} is not allowed: it is {', '.join(_CODECS)}")
         self._codec = codec
-        self._signed = codec == "j2k" and format is None and _arrays.is_signed(sample)
-        self._format_of = lambda picture: _arrays.describe(self._unsigned(picture, depth), format, layout, depth)
+        self._format_of = lambda picture: _arrays.describe(picture, format, layout, depth)
         planes, self._format = self._format_of(sample)
         if full_range is not None:
             _native.set_member(self._format, "full_range", "full_range", full_range)
@@ -358,11 +357,6 @@ class Encoder(_Session):
         self._log.outcome(lib.cudaenc_open(session, config)).check()
         self._handle = session[0]
         self._slots = lib.cudaenc_async_depth(self._handle)
-
-    def _unsigned(self, picture: Any, depth: Optional[int]) -> Any:
-        if self._signed != _arrays.is_signed(picture) and self._codec == "j2k":
-            raise InvalidError("signed and unsigned samples are not allowed in one session")
-        return _arrays.offset(picture, depth) if self._signed else picture
 
     def submit(self, picture: Any, token: Any = None, key: bool = False, pts: Any = None, skipped: int = 0,
                regions: Sequence[tuple[int, int, int, int, float]] = ()) -> bool:
@@ -422,7 +416,7 @@ class Encoder(_Session):
         if code != lib.CUDAENC_OK:
             return code, None
         data = ffi.buffer(packet.data, packet.size)
-        result = DevicePacket(packet) if self._device_packets else Packet(_arrays.mark_signed(bytearray(data)) if self._signed else data)
+        result = DevicePacket(packet) if self._device_packets else Packet(data)
         if not self._device_packets:
             lib.cudaenc_buffer_free(packet.buffer)
         result.key = not packet.delta

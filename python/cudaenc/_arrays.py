@@ -26,6 +26,7 @@ class Plane(NamedTuple):
     on_device: bool
     number: Optional[int]
     stream: int
+    is_signed: bool
 
     def device_name(self, wanted: str) -> str:
         """The device that encodes it: that which has its memory."""
@@ -53,8 +54,9 @@ def _contiguous(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 
 
 def _check_type(kind: str, itemsize: int) -> None:
-    if kind != "u" or itemsize not in (1, 2):
-        raise InvalidError(f"elements of kind {kind!r} and {itemsize} bytes are not allowed: they are uint8 or uint16")
+    if kind not in "ui" or itemsize not in (1, 2):
+        raise InvalidError(f"elements of kind {kind!r} and {itemsize} bytes are not allowed: they are uint8 or uint16, of JPEG 2000 int8 or "
+                           "int16 too")
 
 
 def _stream(array: Any, interface: dict[str, Any]) -> int:
@@ -73,19 +75,19 @@ def _from_cuda_interface(array: Any, interface: dict[str, Any]) -> Plane:
     number = getattr(getattr(array, "device", None), "index", None)
     number = getattr(getattr(array, "device", None), "id", None) if number is None else number
     return Plane(array, interface["data"][0], shape, tuple(strides), itemsize, True,
-                 number if isinstance(number, int) else None, _stream(array, interface))
+                 number if isinstance(number, int) else None, _stream(array, interface), typestr[1] == "i")
 
 
 def _from_dlpack(array: Any, number: int) -> Plane:
     capsule = array.__dlpack__(stream=1)  # ready for the legacy default stream, which the session waits for
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     itemsize = tensor.bits // 8
-    _check_type({1: "u"}.get(tensor.code, "?") if tensor.lanes == 1 else "?", itemsize)
+    _check_type({0: "i", 1: "u"}.get(tensor.code, "?") if tensor.lanes == 1 else "?", itemsize)
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     strides = tuple(tensor.strides[i] * itemsize for i in range(tensor.ndim)) if tensor.strides else _contiguous(
         shape, itemsize)
     # The capsule owns the tensor, and frees it with itself.
-    return Plane((array, capsule), tensor.data + tensor.byte_offset, shape, strides, itemsize, True, number, 0)
+    return Plane((array, capsule), tensor.data + tensor.byte_offset, shape, strides, itemsize, True, number, 0, tensor.code == 0)
 
 
 def check_mode(image: Any) -> None:
@@ -117,44 +119,7 @@ def _plane(array: Any) -> Plane:
 
 
 def _host_plane(array: numpy.ndarray) -> Plane:
-    return Plane(array, array.ctypes.data, array.shape, array.strides, array.dtype.itemsize, False, None, 0)
-
-
-def is_signed(array: Any) -> bool:
-    return str(getattr(array, "dtype", "")).rsplit(".", 1)[-1] in ("int8", "int16", ">i2", "<i2")
-
-
-def offset(array: Any, depth: Optional[int]) -> Any:
-    """Signed samples of int8 or int16 plus half of their range, unsigned: JPEG 2000 codes them as it does signed ones, see signed()."""
-    bits = 8 * array.dtype.itemsize
-    if depth is None or not hasattr(depth, "__index__") or not 1 <= depth <= bits:
-        depth = bits  # describe() refuses what is neither this nor None
-    half = 1 << depth - 1
-    if array.shape and 0 not in array.shape and depth < bits:
-        for value in int(array.min()), int(array.max()):
-            if not -half <= value < half:
-                raise InvalidError(f"sample {value} is not allowed: signed samples of {depth} bits are {-half} to {half - 1}")
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(array, torch.Tensor):
-        return (array.int() + half).to(array.dtype).view(torch.uint8 if bits == 8 else torch.uint16)
-    return (array.astype("int32") + half).astype(f"uint{bits}")
-
-
-def mark_signed(packet: bytearray) -> bytearray:
-    """A codestream or JP2 file of unsigned samples as one of signed ones: the same but for a bit in SIZ (T.800, A.5.1), ihdr and bpcc (I.5.3)."""
-    at = 0
-    while packet[at:at + 4] != b"\xff\x4f\xff\x51":  # boxes before the codestream
-        size, kind = int.from_bytes(packet[at:at + 4], "big"), bytes(packet[at + 4:at + 8])
-        head = 16 if size == 1 else 8
-        if kind == b"ihdr" and packet[at + 18] != 255:
-            packet[at + 18] |= 128
-        elif kind == b"bpcc":
-            for i in range(at + 8, at + size):
-                packet[i] |= 128
-        at += head if kind in (b"jp2h", b"jp2c") else size
-    for i in range(int.from_bytes(packet[at + 40:at + 42], "big")):
-        packet[at + 42 + 3 * i] |= 128
-    return packet
+    return Plane(array, array.ctypes.data, array.shape, array.strides, array.dtype.itemsize, False, None, 0, array.dtype.kind == "i")
 
 
 class _Memory:
@@ -182,6 +147,15 @@ def copied(planes: Sequence[Plane], format: Any, spare: list[numpy.ndarray]) -> 
         rows_of_copy[...] = numpy.asarray(_Memory(plane, count, size))
         copies.append(plane._replace(owner=memory, address=rows_of_copy.ctypes.data, strides=(size,)))
     return copies
+
+
+def _check_signed_samples(plane: Plane, depth: int) -> None:
+    half = 1 << depth - 1
+    is_known = not plane.on_device or type(plane.owner).__module__.split(".")[0] in ("torch", "cupy")
+    if depth < 8 * plane.itemsize and 0 not in plane.shape and is_known:
+        for value in int(plane.owner.min()), int(plane.owner.max()):
+            if not -half <= value < half:
+                raise InvalidError(f"sample {value} is not allowed: signed samples of {depth} bits are {-half} to {half - 1}")
 
 
 def _check_samples(plane: Plane, depth: int, what: str) -> None:
@@ -246,13 +220,17 @@ def _describe_array(array: Any, layout: str, depth: Optional[int]) -> tuple[list
         strides = (*plane.strides[1:], plane.strides[0])
     if depth is not None:
         if not hasattr(depth, "__index__") or not 1 <= depth <= 16 or (depth > 8) != (plane.itemsize > 1):
-            raise InvalidError(f"depth {depth!r} is not allowed with elements of {plane.itemsize} bytes: uint8 has 1 "
-                               "to 8 bits, uint16 9 to 16")
-        _check_samples(plane, int(depth), f"depth {depth}")
+            raise InvalidError(f"depth {depth!r} is not allowed with elements of {plane.itemsize} bytes: one has 1 "
+                               "to 8 bits, two have 9 to 16")
+        if plane.is_signed:
+            _check_signed_samples(plane, int(depth))
+        else:
+            _check_samples(plane, int(depth), f"depth {depth}")
     format = _new_format(width, height)
     format.components = channels
     format.color_model = getattr(lib, _MODELS.get(channels, _MODELS[1]))
     format.has_alpha = channels == 4
+    format.is_signed = plane.is_signed
     inside = 0 < strides[2] and strides[2] * (channels - 1) + plane.itemsize <= strides[1]  # channels lie between two columns
     format.planes = 1 if (inside and not alike) or channels == 1 else channels
     for c in range(1 if alike else channels):
@@ -282,7 +260,7 @@ def _describe_planes(arrays: Any, name: str) -> tuple[list[Plane], Any]:
                 raise InvalidError(f"plane {i} has gaps within a row; numpy.ascontiguousarray() closes them")
             inner *= size
         wide = format.component[0].depth + format.component[0].shift > 8
-        if plane.shape[0] != rows[0] or inner != row_bytes[0] or plane.itemsize != 1 + wide:
+        if plane.shape[0] != rows[0] or inner != row_bytes[0] or plane.itemsize != 1 + wide or plane.is_signed:
             raise InvalidError(f"plane {i} of shape {plane.shape}, {plane.itemsize} bytes each, is not allowed: {name} of "
                                f"{width}x{height} has {rows[0]} rows of {row_bytes[0] // (1 + wide)} uint{8 << wide}")
         _check_samples(plane, format.component[0].depth + format.component[0].shift, f"plane {i} of {name}")
