@@ -837,6 +837,60 @@ int cudaenc_j2k_recoder_recode(CudaencJ2kRecoder *recoder, const uint8_t *data, 
 /** Frees the recoder. NULL does nothing. */
 void cudaenc_j2k_recoder_close(CudaencJ2kRecoder *recoder);
 
+/* ---- Frames of R, G and B as planes of Y, Cb and Cr */
+
+typedef enum CudaencSampleType {
+    CUDAENC_SAMPLE_UINT8,   /**< 0 to 255 */
+    CUDAENC_SAMPLE_FLOAT16, /**< of IEEE 754, 0 to 1 */
+    CUDAENC_SAMPLE_FLOAT32, /**< the same */
+} CudaencSampleType;
+
+typedef struct CudaencConverterConfig {
+    size_t struct_size; /**< the caller's sizeof(CudaencConverterConfig), set by cudaenc_converter_defaults() */
+    const char *device; /**< of frames in device memory: auto, cuda or cuda:N; default "auto" */
+    int device_memory;  /**< 1: frames and planes are in CUDA device memory of cuda_context, and a GPU converts them;
+                             0: they are in the host's, and the CPU does; default 0 */
+    void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names */
+    int threads;        /**< of the CPU; 0: one per core; 0..1024, default 0 */
+    CudaencLog log;     /**< may be NULL */
+    void *log_opaque;
+} CudaencConverterConfig;
+/** As cudaenc_config_init(). */
+int cudaenc_converter_init(CudaencConverterConfig *config, size_t struct_size);
+static inline int cudaenc_converter_defaults(CudaencConverterConfig *config) {
+    return cudaenc_converter_init(config, sizeof(*config));
+}
+
+typedef struct CudaencRgbFrames {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencRgbFrames);
+    const void *samples;      /**< R of the first sample, at a multiple of a sample's size */
+    int type;                 /**< a CudaencSampleType */
+    int count, height, width; /**< frames, rows and columns; 0..65535, the latter two at least 1 */
+    int channels;             /**< 1: gray; 3 or 4: R, G, B and what is left out */
+    ptrdiff_t step[4];        /**< bytes from a frame, row, column and channel to the next one; any multiples of a
+                                   sample's size */
+    double kr, kb;            /**< what R and B are of Y, such as 0.2126 and 0.0722 of BT.709 */
+    int full_range;           /**< 1: Y is 0 to 255; 0: 16 to 235 */
+    void *cuda_stream;        /**< in device memory: CUstream whose queued work comes first; NULL: the default one */
+    uint8_t *planes[3];       /**< get Y, Cb and Cr of yuv420p, [count][rows][columns] without gaps; odd rows and
+                                   columns of the frames are even ones here, with the last ones twice */
+} CudaencRgbFrames;
+
+/** Converts frames; used by one thread at a time. */
+typedef struct CudaencConverter CudaencConverter;
+
+/** Opens a converter. Any thread. Neither pointer may be NULL. @return as cudaenc_open() */
+int cudaenc_converter_open(CudaencConverter **converter, const CudaencConverterConfig *config);
+
+/** Converts frames, and returns once the planes are there, within one of the exact values (ITU-T H.273, 8.3); chroma is
+ *  the mean of 2x2 samples. No pointer may be NULL, nor samples, nor planes.
+ *  @return CUDAENC_OK; CUDAENC_ERR_INVALID, also where a sample is not 0 to 1, then with planes of any content; or an
+ *  error of the device */
+int cudaenc_convert(CudaencConverter *converter, const CudaencRgbFrames *frames);
+
+/** Frees the converter. NULL does nothing. */
+void cudaenc_converter_close(CudaencConverter *converter);
+
 /* ---- CAVLC of other formats
  *
  * The entropy coder of H.264 (ITU-T H.264, 9.2) for quantised coefficients of another format: a plane of 4x4 blocks

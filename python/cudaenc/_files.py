@@ -56,7 +56,7 @@ class _Room:
         while True:
             room = ffi.from_buffer("uint8_t[]", self._bytes[self._used:], require_writable=True)
             files.bytes, files.capacity = room, len(room)
-            _native.Outcome(lib.cudaenc_read_files(files, read), []).check()
+            _native.check(lib.cudaenc_read_files(files, read))
             if read[0] or group.packets:
                 break
             self._bytes = memoryview(bytearray(2 * files.size[0]))

@@ -2,15 +2,17 @@
 """Frames of R, G, B or gray, of any layout and type, as planes of Y, Cb, Cr. Conversion runs where the frames are."""
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
 import sys
+import threading
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 import numpy
 
-from . import _arrays
-from ._native import InvalidError
+from . import _arrays, _native
+from ._native import InvalidError, ffi, lib
 
 MATRICES = {"bt709": (0.2126, 0.0722), "bt601": (0.299, 0.114), "bt2020": (0.2627, 0.0593)}  # Kr, Kb
 _CHANNELS = (1, 3, 4)
@@ -87,24 +89,6 @@ def _rearranged(array: Any, axes: str) -> Any:
     return array.permute(*order) if hasattr(array, "permute") else array.transpose(order)
 
 
-def _bytes_of(array: Any) -> Any:
-    """Samples as 0 to 255, of uint8 or of floating point in 0 to 1."""
-    kind = str(array.dtype).rsplit(".", 1)[-1]
-    if kind == "uint8":
-        return array
-    if "float" not in kind:
-        raise InvalidError(f"frames of {array.dtype} are not allowed: they are of uint8, or of floating point in 0 to 1")
-    of_torch = hasattr(array, "permute")
-    array = array.float() if of_torch else array.astype("float32")
-    extremes = array.aminmax() if of_torch else (array.min(), array.max())
-    for value in map(float, extremes):
-        if not -1 / 510 <= value <= 1 + 1 / 510:
-            raise InvalidError(f"sample {value:g} is not allowed: floating-point frames are 0 to 1")
-    array = array * 255
-    array += 0.5
-    return array.clamp_(0, 255).byte() if of_torch else array.clip(0, 255, out=array).astype("uint8")
-
-
 def _joined(arrays: Sequence[Any], axis: int) -> Any:
     first = arrays[0]
     if hasattr(first, "permute"):
@@ -112,60 +96,70 @@ def _joined(arrays: Sequence[Any], axis: int) -> Any:
     return (numpy if isinstance(first, numpy.ndarray) else sys.modules["cupy"]).concatenate(arrays, axis)
 
 
-def _even(array: Any) -> Any:
-    """With the last row and column twice where they are odd: 4:2:0 has pairs of them."""
-    array = _joined([array, array[:, -1:]], 1) if array.shape[1] % 2 else array
-    return _joined([array, array[:, :, -1:]], 2) if array.shape[2] % 2 else array
+class _Converter:
+    """Of frames in the host's memory, or in that of a GPU. Threads may share it."""
+
+    def __init__(self, number: Optional[int]) -> None:
+        config = ffi.new("CudaencConverterConfig *")
+        lib.cudaenc_converter_init(config, ffi.sizeof("CudaencConverterConfig"))
+        device = ffi.new("char[]", b"auto" if number is None else b"cuda:%d" % number)
+        config.device, config.device_memory = device, number is not None
+        converter = ffi.new("CudaencConverter **")
+        _native.check(lib.cudaenc_converter_open(converter, config))
+        self._handle = ffi.gc(converter[0], lib.cudaenc_converter_close)
+        self._lock = threading.Lock()
+
+    def convert(self, frames: Any) -> None:
+        with self._lock:
+            _native.check(lib.cudaenc_convert(self._handle, frames))
 
 
-def _weighted(planes: Sequence[Any], weights: Sequence[int], constant: int, bits: int) -> Any:
-    """(The sum of weights times planes, and a constant) >> bits, in int32 and with few passes over memory."""
-    if hasattr(planes[0], "permute"):
-        total = planes[0].int().mul_(weights[0])
-        for plane, weight in zip(planes[1:], weights[1:]):
-            total.add_(plane, alpha=weight)
-        return total.add_(constant).bitwise_right_shift_(bits)
-    total = planes[0].astype("int32")
-    total *= weights[0]
-    for plane, weight in zip(planes[1:], weights[1:]):
-        total += plane.astype("int32") * weight
-    total += constant
-    total >>= bits
-    return total
+_converter = functools.lru_cache(maxsize=None)(_Converter)  # by the number of the GPU
 
 
-def _quarter(plane: Any) -> Any:
-    """The sums of 2x2 samples of uint8, in int16."""
-    total = plane[..., ::2, ::2]
-    total = total.short() if hasattr(total, "permute") else total.astype("int16")
-    for y, x in (0, 1), (1, 0), (1, 1):
-        total += plane[..., y::2, x::2]
-    return total
+class _Memory(NamedTuple):
+    address: int
+    steps: Sequence[int]  # bytes
+    number: Optional[int]  # of the GPU
+    stream: int
+
+
+def _memory_of(array: Any) -> _Memory:
+    if isinstance(array, numpy.ndarray):
+        return _Memory(array.ctypes.data, array.strides, None, 0)
+    if hasattr(array, "permute"):
+        steps = [step * array.element_size() for step in array.stride()]
+        return _Memory(array.data_ptr(), steps, array.device.index if array.is_cuda else None,
+                       _arrays._stream(array, {}) if array.is_cuda else 0)
+    return _Memory(array.data.ptr, array.strides, array.device.id, array.__cuda_array_interface__.get("stream") or 0)
+
+
+def _empty(array: Any, shape: tuple[int, ...]) -> Any:
+    """An array of uint8 of the same library, where that array is."""
+    if hasattr(array, "permute"):
+        return array.new_empty(shape, dtype=sys.modules["torch"].uint8)
+    return (numpy if isinstance(array, numpy.ndarray) else sys.modules["cupy"]).empty(shape, "uint8")
+
+
+_TYPES = {"uint8": lib.CUDAENC_SAMPLE_UINT8, "float16": lib.CUDAENC_SAMPLE_FLOAT16, "float32": lib.CUDAENC_SAMPLE_FLOAT32}
 
 
 def _converted(samples: Any, kr: float, kb: float, full_range: bool) -> list[Any]:
     """Planes of uint8, (n, height, width), of (n, height, width, 1 or 3 or 4); within one of the exact ones."""
-    span, black = (255, 0) if full_range else (219, 16)
-
-    def narrow(plane: Any) -> Any:
-        plane = plane.clip(0, 255) if full_range else plane
-        return plane.byte() if hasattr(plane, "permute") else plane.astype("uint8")
-
-    def scaled(weight: float, most: float) -> int:
-        return round(weight * most / 255 * 65536)
-
-    if samples.shape[-1] == 1:
-        luma = _weighted([samples[..., 0]], [scaled(1, span)], (black << 16) + 32768, 16)
-        gray = narrow(luma[..., ::2, ::2] * 0 + 128)
-        return [narrow(luma), gray, gray]
-    colours = [samples[..., c] for c in range(3)]
-    weights = [scaled(weight, span) for weight in (kr, 1 - kr - kb, kb)]
-    planes = [narrow(_weighted(colours, weights, (black << 16) + 32768, 16))]
-    red, green, blue = map(_quarter, colours)
-    for own, other, own_weight, other_weight in ((blue, red, kb, kr), (red, blue, kr, kb)):
-        most = (127.5 if full_range else 112) / (1 - own_weight)
-        weights = [scaled(1 - own_weight, most), -scaled(other_weight, most), -scaled(1 - kr - kb, most)]
-        planes.append(narrow(_weighted([own, other, green], weights, (128 << 18) + (1 << 17), 18)))
+    kind = str(samples.dtype).rsplit(".", 1)[-1]
+    if kind not in _TYPES:
+        if "float" not in kind and kind[1:2] != "f":
+            raise InvalidError(f"frames of {samples.dtype} are not allowed: they are of uint8, or of floating point in 0 to 1")
+        samples, kind = samples.float() if hasattr(samples, "permute") else samples.astype("float32"), "float32"
+    count, height, width, channels = samples.shape
+    rows, columns = (height + 1) // 2, (width + 1) // 2
+    planes = [_empty(samples, (count, scale * rows, scale * columns)) for scale in (2, 1, 1)]
+    memory = _memory_of(samples)
+    frames = ffi.new("CudaencRgbFrames *", {
+        "struct_size": ffi.sizeof("CudaencRgbFrames"), "samples": ffi.cast("void *", memory.address), "type": _TYPES[kind], "count": count,
+        "height": height, "width": width, "channels": channels, "step": list(memory.steps), "kr": kr, "kb": kb, "full_range": full_range,
+        "cuda_stream": ffi.cast("void *", memory.stream), "planes": [ffi.cast("uint8_t *", _memory_of(plane).address) for plane in planes]})
+    _converter(memory.number).convert(frames)
     return planes
 
 
@@ -184,7 +178,7 @@ def batches(frames: Any, how: Conversion) -> Iterator[list[Any]]:
     most = max(1, _AT_ONCE // (array.shape[1] * array.shape[2]))
     first, count = 0, 1  # at first few, so that the encoder has work soon
     while first < len(array):
-        yield _converted(_even(_bytes_of(array[first:first + count])), *MATRICES[how.matrix], how.full_range)
+        yield _converted(array[first:first + count], *MATRICES[how.matrix], how.full_range)
         first, count = first + count, min(2 * count, most)
 
 

@@ -83,6 +83,11 @@ class Outcome:
             raise error
 
 
+def check(code: int) -> None:
+    """Of a call that logs nothing."""
+    Outcome(code, [] if code == lib.CUDAENC_OK else [(lib.CUDAENC_LOG_ERROR, ffi.string(lib.cudaenc_last_error()).decode(errors="replace"))]).check()
+
+
 class Log:
     """Keeps the lines of a session until a call ends."""
 

@@ -487,7 +487,7 @@ class Layouts(unittest.TestCase):
             self.planes(numpy.zeros((3, 3, 32, 32), numpy.uint8))
 
     def test_types(self):
-        for kind in numpy.float16, numpy.float32, numpy.float64:
+        for kind in numpy.float16, numpy.float32, numpy.float64, numpy.dtype("float32").newbyteorder():
             self.check((self.frames / 255).astype(kind))
         for value in float("nan"), float("inf"), -0.1, 1.01:
             with self.assertRaisesRegex(cudaenc.InvalidError, f"sample {value:g} is not allowed"):
