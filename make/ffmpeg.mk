@@ -26,37 +26,27 @@ ffmpeg_filters := $(if $(NONFREE),--enable-nonfree --enable-cuda-nvcc --nvcc=$(N
     $(if $(CLANG),--enable-cuda-llvm --nvcc=$(CLANG) --nvccflags="--cuda-gpu-arch=sm_75 --cuda-feature=+ptx70 --cuda-path=/nonexistent -O2"))
 ffmpeg_options := $(ffmpeg_common) --enable-cuvid --enable-nvdec --enable-nvenc $(ffmpeg_filters)
 
-# The smallest FFmpeg that FATE's tests of the encoders, the interop tests and the media tests run with.
-fate_decoders := rawvideo jpeg2000 j2k_cuda mjpeg mjpeg_cuda h264 ffv1 png ppm pgm pam pgx tiff wrapped_avframe
+# The smallest FFmpeg that FATE's tests of the encoders, the interop tests and the media tests run with, and that reads most
+# files that a user may give the demo.
+fate_decoders := rawvideo jpeg2000 j2k_cuda mjpeg mjpeg_cuda h264 ffv1 png ppm pgm pam pgx tiff wrapped_avframe \
+                 av1 dnxhd hevc huffyuv mpeg1video mpeg2video mpeg4 prores v210 vp8 vp9
 fate_encoders := rawvideo j2k_cuda mjpeg_cuda h264_cavlc_cuda jpeg2000 mjpeg ffv1 png ppm pgm pam tiff wrapped_avframe
-fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_jpeg_pipe image_png_pipe h264 mpegts mxf mov matroska avi nut yuv4mpegpipe
+fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_jpeg_pipe image_png_pipe h264 hevc mpegps mpegts mxf mov matroska avi nut yuv4mpegpipe
 fate_muxers   := rawvideo image2 image2pipe h264 mpegts mxf mov mp4 matroska avi nut yuv4mpegpipe framecrc framemd5 framehash crc md5 rtp \
                  hash null
 fate_filters  := addroi alphaextract alphamerge blend color colorspectrum concat copy crop drawbox drawgrid extractplanes format fps framestep \
                  geq gradients hstack hwdownload hwupload hwupload_cuda identity loop lut lutrgb lutyuv mandelbrot mergeplanes noise \
-                 null nullsrc pad psnr rgbtestsrc scale select separatefields setfield setparams setpts setrange setsar settb smptehdbars split ssim testsrc \
-                 testsrc2 tile trim vstack weave yuvtestsrc zoompan
+                 null nullsrc overlay pad perlin psnr rgbtestsrc scale select separatefields setfield setparams setpts setrange setsar settb smptehdbars \
+                 split ssim testsrc testsrc2 tile trim vstack weave yuvtestsrc zoompan
 fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enable-protocol=file,pipe,md5 --enable-indev=lavfi \
-    --enable-parser=jpeg2000,mjpeg,png,h264 --enable-bsf=null,setts,trace_headers,h264_mp4toannexb,h264_metadata,extract_extradata,j2k_recode \
+    --enable-parser=jpeg2000,mjpeg,png,h264,av1,dnxhd,hevc,mpeg4video,mpegvideo,vp8,vp9 \
+    --enable-bsf=null,setts,trace_headers,h264_mp4toannexb,h264_metadata,extract_extradata,j2k_recode \
     $(foreach kind,decoder encoder demuxer muxer filter,$(foreach name,$(fate_$(kind)s),--enable-$(kind)=$(name)))
 
 # The smallest that the same streams come out of, which is compared between FFmpeg's branches, and that has all files with hooks.
 minimal_options := $(filter-out --pkg-config-flags=--static,$(ffmpeg_common)) --disable-everything --disable-network --enable-protocol=file,pipe --enable-filter=addroi,setparams,setfield,scale \
     --enable-decoder=rawvideo,mjpeg_cuda,jpeg2000 --enable-demuxer=rawvideo,image_jpeg_pipe,mov --enable-parser=mjpeg \
     --enable-encoder=rawvideo,j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-muxer=rawvideo,framemd5,image2pipe,framecrc,image2,mxf --enable-bsf=j2k_recode
-
-# What the demo needs, and to read most files that a user may give it.
-demo_decoders := av1 dnxhd ffv1 h264 hevc huffyuv jpeg2000 mjpeg mpeg1video mpeg2video mpeg4 png ppm prores rawvideo tiff v210 vp8 vp9 \
-                 wrapped_avframe
-demo_demuxers := avi h264 hevc image2 image_j2k_pipe image_jpeg_pipe image_png_pipe matroska mov mpegps mpegts mxf nut rawvideo \
-                 yuv4mpegpipe
-demo_filters  := blend crop format hstack lut lutrgb mergeplanes noise null overlay perlin psnr scale select setpts settb split testsrc2 \
-                 trim vstack
-demo_options  := $(ffmpeg_common) --disable-everything --disable-network --enable-protocol=file,pipe --enable-indev=lavfi \
-    --enable-parser=av1,dnxhd,h264,hevc,jpeg2000,mjpeg,mpeg4video,mpegvideo,png,vp8,vp9 --enable-bsf=null \
-    --enable-encoder=j2k_cuda,mjpeg_cuda,h264_cavlc_cuda,jpeg2000,mjpeg,rawvideo,png,wrapped_avframe \
-    --enable-muxer=avi,framehash,image2,mov,mxf,null,nut \
-    $(foreach kind,decoder demuxer filter,$(foreach name,$(demo_$(kind)s),--enable-$(kind)=$(name)))
 
 # Of FFmpeg's own code only the glue is instrumented.
 glue_flags := $(if $(sanitize),--eval='$(patsubst libavcodec_ext/%.c,libavcodec/%.o,$(wildcard libavcodec_ext/*.c)): CFLAGS += -g $(sanitize)')
@@ -97,18 +87,23 @@ $(shared)/built: $(shared)/configured $(B)/shared/libcudaenc.so FORCE
 full := $(B)/ffmpeg-$(FFMPEG)
 fate := $(B)/ffmpeg-$(FFMPEG)-fate
 minimal := $(B)/ffmpeg-$(FFMPEG)-minimal
-demo := $(B)/ffmpeg-$(FFMPEG)-demo
 $(eval $(call ffmpeg,$(full),$(B)/lib/libcudaenc.a,ffmpeg_options))
 $(eval $(call ffmpeg,$(minimal),$(B)/lib/libcudaenc.a,minimal_options,tests/tiny_psnr))
-$(eval $(call ffmpeg,$(demo),$(B)/lib/libcudaenc.a,demo_options))
-$(eval $(call ffmpeg,$(fate),$(B)/$(if $(filter fuzzer,$(SANITIZE)),lib/libcudaenc.a,emu/libcudaenc_emu.so),fate_options,tests/tiny_psnr))
+# The tests and the demo run one build, whose programs are linked anew where they want another library: the tests' own, or the static one.
+fate_library := $(B)/$(if $(filter fuzzer,$(SANITIZE)),lib/libcudaenc.a,emu/libcudaenc_emu.so)
+$(eval $(call stamp,$(B)/fate/list,$(fate_library)))
+$(B)/fate/linked: $(fate_library) $(B)/fate/list
+	@rm -f $(@D)/libcudaenc.* && ln -s ../$(<:$(B)/%=%) $(@D)/libcudaenc$(suffix $<) && touch $@
+$(B)/fate/pkgconfig/libcudaenc.pc: make/ffmpeg.mk make/library.mk common/cudaenc.h $(B)/obj/folder
+	@mkdir -p $(@D)
+	$(call pkgconfig,$@,$(CURDIR)/common,$(CURDIR)/$(B)/fate,-Wl$(,)--enable-new-dtags$(,)-rpath$(,)$(CURDIR)/$(B)/emu)
+$(eval $(call ffmpeg,$(fate),$(B)/fate/linked,fate_options,tests/tiny_psnr))
 
 $(B)/bin/%: $(full)/built
 	@mkdir -p $(@D)
 	@cp $(full)/$* $@
 
-# With the whole FFmpeg where it was built, else with what the demo needs of it and with kernels for the GPU that is here;
-# where none is, without.
+# With the whole FFmpeg where it was built, else with the tests' and with kernels for the GPU that is here; where none is, without.
 gpu_here = $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -un)
 ifneq ($(wildcard $(full)/built),)
 do-demo: do-ffmpeg
@@ -116,7 +111,7 @@ do-demo: do-ffmpeg
 else
 do-demo:
 	@$(if $(wildcard /dev/nvidiactl),:,echo "note: no GPU is here: the demo runs on the CPU, without kernels")
-	@$(MAKE) --no-print-directory demo-alone $(if $(wildcard /dev/nvidiactl),$(addprefix GPU_ARCHS=,$(firstword $(filter $(archs),$(gpu_here)))),KERNEL_COMPILER=none)
+	@$(MAKE) --no-print-directory demo-alone fate_library=$(B)/lib/libcudaenc.a $(if $(wildcard /dev/nvidiactl),$(addprefix GPU_ARCHS=,$(firstword $(filter $(archs),$(gpu_here)))),KERNEL_COMPILER=none)
 endif
-demo-alone: $(demo)/built
-	@fate_tests/demo.sh $(demo) $(TREE) $(B)/demo "$(INPUT)"
+demo-alone: $(fate)/built
+	@fate_tests/demo.sh $(fate) $(TREE) $(B)/demo "$(INPUT)"

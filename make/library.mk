@@ -77,9 +77,9 @@ $(B)/shared/libcudaenc.so: $(B)/shared/libcudaenc.so.$(version)
 	@ln -sf $(<F) $@.$(abi) && ln -sf libcudaenc.so.$(abi) $@
 
 # An installed one has a prefix, and the shared library; what the static one needs is private.
-define pkgconfig # $(call pkgconfig,file,include folder,library folder,options before the library,the end of its name,prefix)
-	@printf '%s\n' $(if $(6),'prefix=$(6)' 'libdir=$(3)' 'includedir=$(2)' '') 'Name: libcudaenc' 'Description: GPU video encoders' 'Version: $(version)' \
-	    'Cflags: -I$(if $(6),$${includedir},$(2))' 'Libs: -L$(if $(6),$${libdir},$(3)) $(strip $(4) $(sanitize) -lcudaenc$(5))$(if $(6),' 'Libs.private:) -lstdc++ -lm -ldl -lpthread' >'$(1).new'
+define pkgconfig # $(call pkgconfig,file,include folder,library folder,options before the library,prefix)
+	@printf '%s\n' $(if $(5),'prefix=$(5)' 'libdir=$(3)' 'includedir=$(2)' '') 'Name: libcudaenc' 'Description: GPU video encoders' 'Version: $(version)' \
+	    'Cflags: -I$(if $(5),$${includedir},$(2))' 'Libs: -L$(if $(5),$${libdir},$(3)) $(strip $(4) $(sanitize) -lcudaenc)$(if $(5),' 'Libs.private:) -lstdc++ -lm -ldl -lpthread' >'$(1).new'
 	@if cmp -s '$(1).new' '$(1)'; then rm '$(1).new'; else mv '$(1).new' '$(1)'; fi # the same stays as old as it is
 endef
 $(eval $(call stamp,$(B)/obj/folder,$(CURDIR)))

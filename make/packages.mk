@@ -44,7 +44,7 @@ do-install: do-lib $(if $(SHARED),$(shared)/built)
 	install -m 644 common/cudaenc.h '$(installed_headers)/'
 	install -m 644 $(B)/lib/libcudaenc.a $(B)/shared/libcudaenc.so.$(version) '$(installed_libs)/'
 	cp -P $(B)/shared/libcudaenc.so.$(abi) $(B)/shared/libcudaenc.so '$(installed_libs)/'
-	$(call pkgconfig,$(installed_libs)/pkgconfig/libcudaenc.pc,$${prefix}/include,$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR)),,,$(PREFIX))
+	$(call pkgconfig,$(installed_libs)/pkgconfig/libcudaenc.pc,$${prefix}/include,$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR)),,$(PREFIX))
 	for file in Config ConfigVersion; do sed 's|@VERSION@|$(version)|; s|@ABI@|$(abi)|; s|@HEADERS@|'"$$(realpath -m --relative-to='$(LIBDIR)/cmake/cudaenc' '$(PREFIX)/include')"'|' \
 	    make/cmake/cudaenc$$file.cmake >'$(installed_libs)'/cmake/cudaenc/cudaenc$$file.cmake; done
 	$(if $(SHARED),$(MAKE) --no-print-directory -C $(shared) install DESTDIR='$(DESTDIR)')

@@ -32,10 +32,6 @@ $(B)/emu/obj/%.o: %.cu $(B)/obj/flags
 	@mkdir -p $(@D)
 	@echo "EMU     $<"
 	@$(CXX) $(cxxflags) -DCUDAENC_EMU -Ifate_tests/emu -MMD -MP -x c++ -c $< -o $@
-$(B)/emu/pkgconfig/libcudaenc.pc: make/tests.mk make/library.mk common/cudaenc.h $(B)/obj/folder
-	@mkdir -p $(@D)
-	$(call pkgconfig,$@,$(CURDIR)/common,$(CURDIR)/$(B)/emu,-Wl$(,)--enable-new-dtags$(,)-rpath$(,)$(CURDIR)/$(B)/emu,_emu)
-
 define link # $(call link,further libraries)
 	@mkdir -p $(@D)
 	@echo "LINK    $@"

@@ -203,7 +203,7 @@ ffmpeg -f lavfi -i testsrc2=s=8192x4320:r=24 -frames:v 1 -pix_fmt yuv420p "${enc
 result "8192x4320" "$(check "$work/large.h264")"
 
 # ---- SEI messages: written by the library, read by FFmpeg's decoder, written by the encoder, read again.
-export PKG_CONFIG_PATH=$build/../emu/pkgconfig
+export PKG_CONFIG_PATH=$build/../fate/pkgconfig
 # shellcheck disable=SC2046 # words
 ${CXX:-g++} -std=c++20 -o "$work/sei" "$here/h264_sei.cpp" $(pkg-config --static --cflags --libs libcudaenc)
 "$work/sei" "$work/sei.h264"

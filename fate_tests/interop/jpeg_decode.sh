@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 . "$(dirname "$0")/../tally.sh"
 ffmpeg() { "$build/ffmpeg" -nostdin -y -v error "$@"; }
-PKG_CONFIG_PATH=$(cd "$build/.." && pwd)/emu/pkgconfig:${PKG_CONFIG_PATH-}
+PKG_CONFIG_PATH=$(cd "$build/.." && pwd)/fate/pkgconfig:${PKG_CONFIG_PATH-}
 export PKG_CONFIG_PATH
 # shellcheck disable=SC2046 # flags are many words
 ${CXX:-g++} -std=c++20 -O2 -o "$work/jpeg_decode" "$here/jpeg_decode.cpp" $(pkg-config --static --cflags --libs libcudaenc) -ljpeg
