@@ -34,7 +34,7 @@ fate_encoders := rawvideo j2k_cuda mjpeg_cuda h264_cavlc_cuda jpeg2000 mjpeg ffv
 fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_jpeg_pipe image_png_pipe h264 hevc mpegps mpegts mxf mov matroska avi nut yuv4mpegpipe
 fate_muxers   := rawvideo image2 image2pipe h264 mpegts mxf mov mp4 matroska avi nut yuv4mpegpipe framecrc framemd5 framehash crc md5 rtp \
                  hash null
-fate_filters  := addroi alphaextract alphamerge blend color colorspectrum concat copy crop drawbox drawgrid extractplanes format fps framestep \
+fate_filters  := addroi alphaextract alphamerge blend color colorspectrum concat copy crop drawbox drawgrid extractplanes fade format fps framestep \
                  geq gradients hstack hwdownload hwupload hwupload_cuda identity loop lut lutrgb lutyuv mandelbrot mergeplanes noise \
                  null nullsrc overlay pad perlin psnr rgbtestsrc scale select separatefields setfield setparams setpts setrange setsar settb smptehdbars \
                  split ssim testsrc testsrc2 tile trim vstack weave yuvtestsrc zoompan

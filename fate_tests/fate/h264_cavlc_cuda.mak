@@ -103,6 +103,8 @@ $(call H264_CAVLC_CUDA,gop-slice-bytes,vsynth1,yuv420p,352x288,4,-g 12 -slice_ma
 $(call H264_CAVLC_CUDA,gop-slice-bytes-baseline,vsynth3,yuv420p,34x34,6,-g 3 -slice_max_bytes 640 -qp 0 -profile baseline -effort 0)
 $(call H264_CAVLC_CUDA,gop-lookahead,vsynth1,yuv420p,352x288,6,-g 12 -lookahead 4 -crf 28 -effort 0)
 $(call H264_CAVLC_CUDA,gop-lookahead-bitrate,vsynth3,yuv420p,34x34,25,-g 12 -lookahead 9 -b:v 100k -async_depth 2 -effort 0)
+$(foreach d,out in,\
+    $(call H264_CAVLC_CUDA,gop-weights-$(d),vsynth1,yuv420p,352x288,6,-vf fade=$(d):0:9 -g 12 -qp 26 -weighted_prediction 1 -effort 0))
 $(call H264_CAVLC_CUDA,gop-bitrate,vsynth3,yuv420p,34x34,25,-g 12 -b:v 100k -effort 0)
 $(call H264_CAVLC_CUDA,gop-cbr,vsynth3,yuv420p,34x34,25,-g 12 -b:v 200k -bufsize 40k -cbr 1 -effort 0)
 $(call H264_CAVLC_CUDA,gop-hrd-vbr,vsynth3,yuv420p,34x34,25,-g 12 -b:v 100k -maxrate 150k -bufsize 30k -nal-hrd vbr -effort 0)
