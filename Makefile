@@ -78,7 +78,7 @@ do-check-programs: $(if $(filter thread,$(SANITIZE)),,$(fate)/built $(B)/bin/cud
 # A part of check-sanitize, after what both builds share.
 sanitized-programs: do-check-programs
 	@$(MAKE) --no-print-directory SANITIZE=address do-lib build/address/bin/cudaenc_fuzz build/address/check/test_session
-do-check: do-check-programs build/venv/bin/jpylyzer $(if $(SANITIZE),,sanitized-programs do-lib do-wheel)
+do-check: do-check-programs build/venv/bin/pyproject-build $(if $(SANITIZE),,sanitized-programs do-lib do-wheel)
 	@B=$(B) SANITIZE=$(SANITIZE) FATE=$(fate) MEDIA='$(MEDIA)' SEED='$(SEED)' LONG='$(LONG)' MAKE='$(MAKE)' fate_tests/check.sh
 do-check-long: LONG := 1
 do-check-long: do-check

@@ -29,10 +29,9 @@ $(B)/wheel/libcudaenc.so.$(abi): $(objects) $(B)/wheel/images.o $(B)/wheel/glibc
 	@$(CXX) $(CXXFLAGS) -shared -pthread -static-libstdc++ -s -o $@ $(filter %.o,$^) -Wl,-soname,$(@F) -Wl,--version-script=$(B)/shared/libcudaenc.map \
 	    -Wl,-z,defs -Wl,-z,relro,-z,now,--as-needed,--gc-sections,--build-id=sha1 -L$(@D)/glibc $(LDFLAGS) -lm -ldl $(@D)/glibc/ld-linux-*
 python_files := $(filter-out python/cudaenc/_declarations.py python/cudaenc/_options.py,$(wildcard python/* python/*/*.py python/*/py.typed))
-$(B)/python/built: $(B)/wheel/libcudaenc.so.$(abi) $(python_files) common/cudaenc.h LICENSE
+$(B)/python/built: $(B)/wheel/libcudaenc.so.$(abi) $(python_files) common/cudaenc.h LICENSE | build/venv/bin/pyproject-build
 	@rm -rf $(B)/python && mkdir -p $(B)/python
-	@python3 -m venv $(B)/python/venv && $(B)/python/venv/bin/pip --quiet --disable-pip-version-check install build
-	@CUDAENC_LIBRARY=$(CURDIR)/$< $(B)/python/venv/bin/python -m build --outdir $(B)/python \
+	@CUDAENC_LIBRARY=$(CURDIR)/$< build/venv/bin/pyproject-build --outdir $(B)/python \
 	    -C=--build-option=--plat-name=manylinux_$(subst .,_,$(manylinux))_$(firstword $(subst -, ,$(shell $(CXX) -dumpmachine))) python >$(B)/python/log 2>&1 || \
 	    { tail -n 40 $(B)/python/log; exit 1; }
 	@ls $(B)/python/*.whl $(B)/python/*.tar.gz && touch $@

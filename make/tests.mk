@@ -64,9 +64,10 @@ build/tidy/%.read: %.cpp build/obj/%.o .clang-tidy
 	@clang-tidy-19 --quiet $< -- -std=c++20 -Icommon -Icuda_kernels -Ibuild/src/ffnvcodec/include -DCUDAENC_ONE_TARGET= 2>/dev/null
 	@touch $@
 
-build/venv/bin/jpylyzer:
-	@python3 -m venv build/venv && build/venv/bin/pip --quiet install jpylyzer
-	@-build/venv/bin/pip --quiet install mxfuse # bmx, not for every platform
+# What tests and the wheel need of Python's packages. mxfuse is bmx, not for every platform.
+build/venv/bin/pyproject-build:
+	@python3 -m venv build/venv && build/venv/bin/pip --quiet --disable-pip-version-check install build jpylyzer
+	@-build/venv/bin/pip --quiet --disable-pip-version-check install mxfuse
 
 $(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc_emu.so make/tests.mk
 	$(call link,-lz)
