@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The main job, shown: a clip becomes JPEG 2000 and JPEG, by these encoders and by FFmpeg's own at equal size; speed and PSNR
-# of each. Usage: demo.sh FOLDER_OF_FFMPEG FFMPEG_SOURCES OUTPUT_FOLDER [INPUT]   FRAMES=24 of them
+# of each. Usage: demo.sh FOLDER_OF_FFMPEG FFMPEG_SOURCES OUTPUT_FOLDER [INPUT]   FRAMES=24 of them; 12 without a GPU
 set -euo pipefail
 here=$(dirname "$0")
 ffmpeg="$1/ffmpeg -hide_banner -nostdin -y" ffprobe="$1/ffprobe -v error"
-font=$2/libavutil/xga_font_data.c out=$3 input=${4:-} frames=${FRAMES:-24}
+font=$2/libavutil/xga_font_data.c out=$3 input=${4:-} frames=${FRAMES:-$([ -e /dev/nvidiactl ] && echo 24 || echo 12)}
 mkdir -p "$out"
 
 # Without an input: what photographs have. Hills of many sizes, since their spectrum falls with the frequency; contours of
