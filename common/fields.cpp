@@ -97,7 +97,9 @@ void FrameRing::submit(const CudaencFrame &frame, void *opaque) {
     if (!fields_) return ring_.submit(frame, opaque);
     frames_.emplace_back();
     try {
-        ring_.submit(field_of(frame, fields_, false), opaque);
+        SourcePicture first = field_of(frame, fields_, false);
+        if (lost_) first.key = 1;
+        ring_.submit(first, opaque);
     } catch (...) {
         frames_.pop_back();
         throw;
@@ -142,7 +144,14 @@ int FrameRing::receive(PooledBuffer &output, void *&opaque, Receive when) {
     const Frame whole = std::move(frame);
     frames_.pop_front();
     if (whole.error) std::rethrow_exception(whole.error);
-    output = join(*whole.first, std::move(second));
+    if (!whole.first->delta) lost_ = nullptr;
+    if (lost_) std::rethrow_exception(lost_);
+    try {
+        output = join(*whole.first, std::move(second));
+    } catch (...) {
+        lost_ = std::current_exception();
+        throw;
+    }
     return CUDAENC_OK;
 }
 

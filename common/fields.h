@@ -55,6 +55,7 @@ class FrameRing {
     int fields_ = CUDAENC_PROGRESSIVE;
     SetFieldSize set_field_size_ = nullptr;
     std::deque<Frame> frames_;  // the oldest first
+    std::exception_ptr lost_;   // of a frame whose fields were coded: packets that need others are lost as well
     bool flushed_ = false;
     std::shared_ptr<PacketPool> packets_ = std::make_shared<PacketPool>(nullptr);
 };
