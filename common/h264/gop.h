@@ -13,6 +13,7 @@ namespace cudaenc::h264 {
 // one a macroblock.
 struct SceneCosts {
     uint64_t inter, intra;
+    uint64_t found;  // of whole pictures: FoundMotion::cost of macroblocks
     // inter: the sum of absolute differences by the block's vector of MotionSearch, level 1, without bits of the
     // vector. vertical, horizontal, dc: the same of predictions from the samples around the block (8.3.3), from the
     // source; those beyond the picture's edges repeat them.
@@ -21,6 +22,7 @@ struct SceneCosts {
         inter += min_of(inter_sad, intra_sad);
         intra += intra_sad;
     }
+    CUDAENC_HD void add(const SceneCosts &other) { inter += other.inter, intra += other.intra, found += other.found; }
 };
 // The value of `dc`, of eight samples above and eight to the left.
 CUDAENC_HD constexpr uint32_t scene_dc(uint32_t sum) { return (sum + 8) >> 4; }

@@ -56,8 +56,8 @@ SceneCosts SequenceCoder::scene_costs(int qp, ThreadPool &pool) {
                              sad_8x8(block, {dc, 0}));
         }
     });
-    SceneCosts costs{};
-    for (const SceneCosts &row : of_rows) costs.inter += row.inter, costs.intra += row.intra;
+    SceneCosts costs{.inter = 0, .intra = 0, .found = search.cost()};
+    for (const SceneCosts &row : of_rows) costs.add(row);
     return costs;
 }
 

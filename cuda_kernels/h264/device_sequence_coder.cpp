@@ -40,8 +40,10 @@ DeviceSequenceCoder::DeviceSequenceCoder(std::shared_ptr<Device> device, const P
       refined_(refinement_.make_buffers()) {
     const size_t count = static_cast<size_t>(format.macroblocks());
     const int bytes = decoded_sample_bytes(format.chroma, format.bit_depth);
-    for (int i = bytes == 1 ? kRight : kWhole; i < kHalfPlanes; i++)
-        between_[i] = DevicePlane(device_, 16 * columns_, 16 * rows_);
+    between_.resize(format.separate_field() ? 2 : 1);
+    for (Between &between : between_)
+        for (int i = bytes == 1 ? kRight : kWhole; i < kHalfPlanes; i++)
+            between.planes[i] = DevicePlane(device_, 16 * columns_, 16 * rows_);
     motion_ = {device_, count};
     outcomes_ = {device_, count};
     decoded_qps_ = {device_, count};
@@ -66,19 +68,20 @@ SequenceFrame DeviceSequenceCoder::make_frame() const {
     return frame;
 }
 
-SequenceBuffers DeviceSequenceCoder::make_buffers(bool finds_cuts, bool weighs) const {
-    SequenceBuffers buffers{.intra = intra_coder_.make_buffers(),
-                            .intra_macroblocks = intra_macroblocks_.make_buffers(),
-                            .search = search_.make_buffers()};
-    if (finds_cuts) buffers.costs = std::make_unique<PinnedArray<SceneCosts>>(device_, static_cast<size_t>(rows_));
+SequenceBuffers DeviceSequenceCoder::make_buffers(bool finds_costs, bool weighs) const {
+    SequenceBuffers buffers{
+        .intra = intra_coder_.make_buffers(), .intra_macroblocks = intra_macroblocks_.make_buffers(), .searches = {}};
+    for (size_t i = 0; i < between_.size(); i++) buffers.searches.push_back(search_.make_buffers());
+    const size_t rows = between_.size() * static_cast<size_t>(rows_);
+    if (finds_costs) buffers.costs = std::make_unique<PinnedArray<SceneCosts>>(device_, rows);
     if (weighs) buffers.weighed = search_.make_weighed_source();
     return buffers;
 }
 
-ReferencePlanes DeviceSequenceCoder::planes_of(const SequenceFrame &frame) const {
+ReferencePlanes DeviceSequenceCoder::planes_of(const SequenceFrame &frame, const Between &between) const {
     ReferencePlanes planes{};
     for (int i = 0; i < 3; i++) planes.decoded[i] = frame.decoded[i].plane();
-    for (int i = 0; i < kHalfPlanes; i++) planes.luma[i] = between_[i].plane();
+    for (int i = 0; i < kHalfPlanes; i++) planes.luma[i] = between.planes[i].plane();
     if (decoded_sample_bytes(format_.chroma, format_.bit_depth) == 1) planes.luma[kWhole] = planes.decoded[0];
     return planes;
 }
@@ -90,23 +93,24 @@ void DeviceSequenceCoder::load(Device::Stream stream, const Picture &picture) co
 }
 
 void DeviceSequenceCoder::search(Device::Stream stream, const Picture &picture) const {
-    if (!picture.before) return;
+    if (!picture.before[0]) return;
     choose_qps(stream, picture);
     if (host_slices_.empty()) intra_macroblocks_.rank(stream, picture.components, picture.buffers->intra_macroblocks);
-    const DevicePyramid &before = picture.before->source;
-    if (const auto &weighed = picture.buffers->weighed) search_.weigh(stream, picture.own->source, before, *weighed);
+    const SequenceBuffers &b = *picture.buffers;
+    if (b.weighed) search_.weigh(stream, picture.own->source, picture.before[0]->source, *b.weighed);
     const DevicePyramid &source = compared(picture);
-    search_.find(stream, source, before, motion_lambda_of(picture.qp), picture.buffers->search);
-    if (picture.buffers->costs)
-        search_.find_costs(stream, source, before, picture.buffers->search, picture.buffers->costs->data());
+    for (size_t i = 0; i < b.searches.size() && picture.before[i]; i++) {
+        const DevicePyramid &before = picture.before[i]->source;
+        search_.find(stream, source, before, motion_lambda_of(picture.qp), b.searches[i]);
+        if (b.costs)
+            search_.find_costs(stream, source, before, b.searches[i], b.costs->data() + i * static_cast<size_t>(rows_));
+    }
 }
 
-SceneCosts DeviceSequenceCoder::scene_costs(const SequenceBuffers &buffers) const {
+SceneCosts DeviceSequenceCoder::scene_costs(const SequenceBuffers &buffers, int distance) const {
     SceneCosts sum{};
-    for (int y = 0; y < rows_; y++) {
-        const SceneCosts &row = buffers.costs->data()[y];
-        sum.inter += row.inter, sum.intra += row.intra;
-    }
+    const SceneCosts *const rows = buffers.costs->data() + (distance - 1) * rows_;
+    for (int y = 0; y < rows_; y++) sum.add(rows[y]);
     return sum;
 }
 
@@ -139,7 +143,8 @@ void DeviceSequenceCoder::choose_qps(Device::Stream stream, const Picture &pictu
 
 void DeviceSequenceCoder::code(Device::Stream stream, const Picture &picture) {
     const IntraBuffers &intra = picture.buffers->intra;
-    if (picture.before) {
+    const bool predicted = picture.before[0] != nullptr;
+    if (predicted) {
         code_predicted(stream, picture);
     } else {
         std::array<ReconstructedPlane, 3> planes{};
@@ -158,14 +163,14 @@ void DeviceSequenceCoder::code(Device::Stream stream, const Picture &picture) {
                     .rows = rows_,
                     .slice_qp = std::min(picture.qp, kMaxQp),
                     .slices = slices_.data(),
-                    .motion = picture.before ? motion_.data() : nullptr,
+                    .motion = predicted ? motion_.data() : nullptr,
                     .qps = is_adaptive(picture) ? intra.qps.data() : nullptr,
                     .levels = intra.levels.data(),
                     .macroblocks = intra.macroblocks.data(),
                     .decoded_qps = decoded_qps_.data(),
                     .deblock_macroblocks = deblock_macroblocks_.data(),
                     .deblock_vectors = deblock_vectors_.data()});
-    if (picture.before && is_adaptive(picture))
+    if (predicted && is_adaptive(picture))
         device_->launch(stream, {static_cast<unsigned>(ceil_div(format_.macroblocks(), kQpThreads))}, kQpThreads,
                         QpDeltaParams{.macroblocks = intra.macroblocks.data(),
                                       .count = static_cast<uint32_t>(format_.macroblocks()),
@@ -178,10 +183,11 @@ void DeviceSequenceCoder::code_predicted(Device::Stream stream, const Picture &p
     const IntraBuffers &intra = picture.buffers->intra;
     if (!host_slices_.empty())
         intra_macroblocks_.rank(stream, picture.components, picture.buffers->intra_macroblocks, slices_.data());
-    const ReferencePlanes reference = planes_of(*picture.before);
+    const size_t distance = static_cast<size_t>(picture.refers_to.distance);
+    const ReferencePlanes planes = reference(stream, *picture.before[distance - 1]);
     const int drop_step = std::max(0, picture.qp - kMaxQp);
     const DevicePlane &luma = picture.own->source.levels[0];
-    refinement_.find(stream, compared(picture).levels[0], reference, picture.buffers->search.found.data(),
+    refinement_.find(stream, compared(picture).levels[0], planes, picture.buffers->searches[distance - 1].found.data(),
                      intra.qps.data(), drop_step, picture.refresh, refined_);
     DeviceInterCoder::Picture inter{.luma = luma.plane(),
                                     .components = picture.components,
@@ -190,13 +196,14 @@ void DeviceSequenceCoder::code_predicted(Device::Stream stream, const Picture &p
                                     .drop_step = drop_step,
                                     .field = refined_.motion[0].data(),
                                     .refresh = picture.refresh,
-                                    .weights = picture.weights};
+                                    .weights = picture.weights,
+                                    .chroma_offset = picture.refers_to.chroma_offset};
     for (int c = 0; c < 3; c++) inter.decoded[c] = picture.own->decoded[c].plane();
     const DeviceInterCoder::Results results{.macroblocks = intra.macroblocks.data(),
                                             .levels = intra.levels.data(),
                                             .motion = motion_.data(),
                                             .outcomes = outcomes_.data()};
-    inter_coder_.code(stream, inter, reference, results);
+    inter_coder_.code(stream, inter, planes, results);
     intra_macroblocks_.code(stream,
                             {.components = picture.components,
                              .luma = luma.plane(),
@@ -217,11 +224,30 @@ void DeviceSequenceCoder::keep(Device::Stream stream, const Picture &picture) {
             filtered.planes[c] = {picture.own->decoded[c].plane().data, picture.own->decoded[c].plane().stride};
         deblocker_->filter(stream, deblock_buffers_, filtered);
     }
-    refer_to(stream, *picture.own);
+    make_between(stream, *picture.own);
 }
 
-void DeviceSequenceCoder::refer_to(Device::Stream stream, const SequenceFrame &frame) const {
-    complete_reference(*device_, stream, planes_of(frame), format_.chroma, format_.bit_depth);
+// In place of those that were made first.
+void DeviceSequenceCoder::make_between(Device::Stream stream, const SequenceFrame &frame) {
+    const auto own =
+        std::find_if(between_.begin(), between_.end() - 1, [&](const Between &b) { return b.of == &frame; });
+    std::rotate(between_.begin(), own, own + 1);
+    between_[0].of = nullptr;
+    complete_reference(*device_, stream, planes_of(frame, between_[0]), format_.chroma, format_.bit_depth);
+    between_[0].of = &frame;
+}
+
+// Of a frame that was kept. When pictures are coded again, others have taken its place.
+ReferencePlanes DeviceSequenceCoder::reference(Device::Stream stream, const SequenceFrame &frame) {
+    for (const Between &between : between_)
+        if (between.of == &frame) return planes_of(frame, between);
+    make_between(stream, frame);
+    return planes_of(frame, between_[0]);
+}
+
+void DeviceSequenceCoder::reset() {
+    deblock_buffers_.pictures = 0;
+    for (Between &between : between_) between.of = nullptr;
 }
 
 }  // namespace cudaenc::h264

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Pictures of a sequence on a device, as SequenceCoder: IDR pictures, and P pictures that refer to the one before.
+// Pictures of a sequence on a device, as SequenceCoder: IDR pictures, and P pictures that refer to one before.
 #pragma once
 #include <array>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace cudaenc::h264 {
 
-// What the next picture refers to: the picture as it was, and as a decoder has it.
+// What the next pictures refer to: the picture as it was, and as a decoder has it.
 struct SequenceFrame {
     DevicePyramid source;
     DevicePlane decoded[3];  // see decoded_sample_bytes()
@@ -24,11 +24,10 @@ struct SequenceFrame {
 struct SequenceBuffers {
     IntraBuffers intra;  // macroblocks and levels, QPs, and what an IDR picture takes
     DeviceIntraMacroblocks::Buffers intra_macroblocks;
-    DeviceMotionSearch::Buffers search;
-    std::optional<int> constant_qp = {};  // that intra.qps has
-    std::unique_ptr<PinnedArray<SceneCosts>> costs =
-        nullptr;                                       // of rows of macroblocks; nullptr: scene cuts are not looked for
-    std::unique_ptr<WeighedSource> weighed = nullptr;  // with weighted prediction
+    std::vector<DeviceMotionSearch::Buffers> searches;         // by the last picture, and of fields by the one before
+    std::optional<int> constant_qp = {};                       // that intra.qps has
+    std::unique_ptr<PinnedArray<SceneCosts>> costs = nullptr;  // of searches, of rows of macroblocks; or none
+    std::unique_ptr<WeighedSource> weighed = nullptr;          // with weighted prediction, of frames
 };
 
 // Pictures are loaded and searched ahead, each on a stream of its own. They are coded in order, all on one stream, with
@@ -42,23 +41,26 @@ class DeviceSequenceCoder {
     // The slices of what is coded from here on, in place of the format's. Queues a copy; nothing is in flight.
     void set_slices(Device::Stream stream, const std::vector<Slice> &slices);
     SequenceFrame make_frame() const;
-    SequenceBuffers make_buffers(bool finds_cuts, bool weighs = false) const;
+    // finds_costs: scene_costs() follow; weighs: weights().
+    SequenceBuffers make_buffers(bool finds_costs, bool weighs = false) const;
 
     struct Picture {
         SequenceBuffers *buffers;
-        const SequenceFrame *own, *before;  // before: nullptr: it is an IDR picture
+        const SequenceFrame *own;
+        std::array<const SequenceFrame *, 2> before;  // the last one, none of an IDR picture; of fields the one before
         std::array<SampleLayout, 3> components;
         int qp;                       // see PictureQuality
         RefreshColumns refresh = {};  // of intra refresh, of a P picture
         QpRegions regions = {};
-        PictureWeights weights = {};  // those that weights() has told
+        PictureWeights weights = {};    // those that weights() has told
+        FieldReference refers_to = {};  // of a P field
     };
     // Queues what needs the source alone.
     void load(Device::Stream stream, const Picture &picture) const;
     // Queues what needs the QP, and the source of the picture before: the search, QPs of macroblocks.
     void search(Device::Stream stream, const Picture &picture) const;
-    // Of a picture that was searched, once the stream has run that.
-    SceneCosts scene_costs(const SequenceBuffers &buffers) const;
+    // Of a picture that was searched, once the stream has run that: by the picture that is so many before.
+    SceneCosts scene_costs(const SequenceBuffers &buffers, int distance) const;
 
     static PictureWeights weights(const SequenceBuffers &buffers) {
         return buffers.weighed ? *buffers.weighed->host_weights.data() : PictureWeights{};
@@ -67,12 +69,10 @@ class DeviceSequenceCoder {
     // Queues the coding: macroblocks and levels, for DeviceSliceCoder. Behind search(), and keep() of the picture
     // before.
     void code(Device::Stream stream, const Picture &picture);
-    // Queues what makes it the next one's reference.
+    // Queues what makes it a reference of the next ones.
     void keep(Device::Stream stream, const Picture &picture);
-    // In place of keep(): a frame that was kept is the reference once more.
-    void refer_to(Device::Stream stream, const SequenceFrame &frame) const;
     // After errors, once nothing is in flight.
-    void reset() { deblock_buffers_.pictures = 0; }
+    void reset();
 
   private:
     bool is_adaptive(const Picture &picture) const {
@@ -84,7 +84,14 @@ class DeviceSequenceCoder {
     }
     void choose_qps(Device::Stream stream, const Picture &picture) const;
     void code_predicted(Device::Stream stream, const Picture &picture);
-    ReferencePlanes planes_of(const SequenceFrame &frame) const;
+    // Samples between samples of a reference, of 8 bits; the plane of whole ones is empty where decoded[0] has bytes.
+    struct Between {
+        const SequenceFrame *of = nullptr;
+        DevicePlane planes[kHalfPlanes];
+    };
+    ReferencePlanes planes_of(const SequenceFrame &frame, const Between &between) const;
+    void make_between(Device::Stream stream, const SequenceFrame &frame);
+    ReferencePlanes reference(Device::Stream stream, const SequenceFrame &frame);
 
     const std::shared_ptr<Device> device_;
     const PictureFormat format_;
@@ -98,7 +105,7 @@ class DeviceSequenceCoder {
     std::vector<MacroblockSlice> host_slices_;    // with set_slices()
     std::unique_ptr<DeviceDeblocker> deblocker_;  // nullptr: references are not filtered
     // Of the picture that is coded.
-    DevicePlane between_[kHalfPlanes];  // of the reference, 8 bits; the first one is empty where decoded[0] has bytes
+    std::vector<Between> between_;  // of the last reference, and of fields of another one
     DeviceMotionRefinement::Buffers refined_;
     DeviceArray<MacroblockMotion> motion_;
     DeviceArray<InterOutcome> outcomes_;

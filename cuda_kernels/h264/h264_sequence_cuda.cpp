@@ -29,9 +29,9 @@ struct LoadedFrame : SequenceFrame {
 
 struct Slot : FrameSlot {
     Slot(const std::shared_ptr<Device> &device, const DeviceSequenceCoder &coder, const DeviceSliceCoder &slice_coder,
-         size_t slices, bool finds_cuts, bool weighs, bool divides)
+         size_t slices, bool finds_costs, bool weighs, bool divides)
         : FrameSlot(device),
-          buffers(coder.make_buffers(finds_cuts, weighs)),
+          buffers(coder.make_buffers(finds_costs, weighs)),
           coded(slice_coder.make_buffers(divides)),
           host_headers(device, slices),
           headers(device, slices),
@@ -48,8 +48,9 @@ struct Slot : FrameSlot {
     PinnedArray<SliceHeaderBits> host_headers;
     DeviceArray<SliceHeaderBits> headers;
     Event searched, macroblocks_coded;
-    const LoadedFrame *own = nullptr, *before = nullptr;  // before: the picture before as a source; nullptr: none
-    int searched_qp = -1;                                 // -1: the picture is not searched
+    const LoadedFrame *own = nullptr;
+    std::array<const LoadedFrame *, 2> before{};  // pictures before as sources, the last one first; nullptr: none
+    int searched_qp = -1;                         // -1: the picture is not searched
     // What the picture's type and QP follow from.
     std::optional<Gop> gop;
     std::optional<SliceDivision> division;  // with slice_max_bytes
@@ -64,19 +65,21 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
                      bool stage_times)
         : DeviceEncoder(std::move(device), params.input, threads, device_frames, kStageNames, stage_times),
           p_(params),
+          fields_(p_.picture.separate_field()),
           packet_writer_(p_),
           slice_coder_(device_, p_.sets.format, p_.slices),
           coder_(device_, p_.picture, p_.most_vertical_vector, p_.deblock, p_.aq_strength),
           chain_(device_) {
-        gop_.emplace(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks());
+        gop_.emplace(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks(), fields_);
         planner_ = std::make_unique<QpPlanner>(p_.rate, slots);
         if (p_.slice_max_bytes) division_.emplace(p_.picture.macroblocks(), p_.slice_max_bytes);
         const size_t most_slices = division_ ? static_cast<size_t>(p_.picture.macroblocks()) : p_.slices.size();
         order_.reserve(static_cast<size_t>(slots));
-        // One more than slots: that of the picture before the oldest one in flight.
-        for (int i = 0; i <= slots; i++) frames_.push_back(std::make_unique<LoadedFrame>(device_, coder_.make_frame()));
+        // More than slots: what the oldest picture in flight refers to, or may.
+        for (int i = 0; i < slots + (fields_ ? 2 : 1); i++)
+            frames_.push_back(std::make_unique<LoadedFrame>(device_, coder_.make_frame()));
         for (int i = 0; i < slots; i++) {
-            add_slot(std::make_unique<Slot>(device_, coder_, slice_coder_, most_slices, gop_->looks_for_cuts(),
+            add_slot(std::make_unique<Slot>(device_, coder_, slice_coder_, most_slices, needs_costs(),
                                             p_.weighted_prediction, division_.has_value()));
             slot(i).picture.slot = i;
         }
@@ -107,7 +110,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
     void queue(Slot &s) override {
         LoadedFrame &own = *frames_[next_frame_];
         s.own = &own;
-        s.before = last_submitted_;
+        s.before = submitted_;
         s.searched_qp = -1;
         s.settled = false;
         upload_.queue(s);
@@ -115,14 +118,14 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         coder_.load(s.stream, picture_of(s));
         device_->record(own.loaded, s.stream);
         const bool ahead = p_.rate.constant() && !division_ && !codes_again_ && s.times.empty();
-        if (ahead && s.before) {
+        if (ahead && s.before[0]) {
             s.picture.key = false;
             planner_->plan(s.picture);
             search(s);
         }
         start_deferred();
         if (!ahead) settle_all();
-        if (ahead && s.before && plans_by_search()) {
+        if (ahead && s.before[0] && plans_by_search()) {
             s.deferred = true;
             deferred_ = &s;
         } else {
@@ -156,8 +159,9 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         encode(s);
     }
 
-    // Whether a picture's type, or its weights, follow from its search.
-    bool plans_by_search() const { return gop_->looks_for_cuts() || p_.weighted_prediction; }
+    bool needs_costs() const { return fields_ || gop_->looks_for_cuts(); }
+    // Whether a picture's type, its reference or its weights follow from its search.
+    bool plans_by_search() const { return needs_costs() || p_.weighted_prediction; }
     // The picture's type, and its first QP.
     void plan(Slot &s) {
         s.gop.emplace(*gop_);
@@ -167,42 +171,48 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         s.picture.sei_at = s.as_key.sei_at;
         s.picture.refresh = {};
         s.picture.weights = {};
-        s.picture.key = gop_->begins(s.picture.forced_key);
+        const bool second = s.picture.second_field;
+        s.picture.key = gop_->begins(s.picture.forced_key, second);
         if (!p_.rate.constant()) s.planner = std::make_unique<QpPlanner>(*planner_);
         planner_->plan(s.picture);
-        if (!s.picture.key && plans_by_search()) {
+        const bool looks_for_cut = gop_->looks_for_cuts() && !second, chooses = fields_ && gop_->frame_num();
+        if (!s.picture.key && (looks_for_cut || chooses || p_.weighted_prediction)) {
             search(s);
             device_->synchronize(s.searched);
             s.picture.weights = DeviceSequenceCoder::weights(s.buffers);
-            if (gop_->looks_for_cuts() && gop_->is_cut(coder_.scene_costs(s.buffers))) {
+            if (looks_for_cut && gop_->is_cut(coder_.scene_costs(s.buffers, fields_ ? 2 : 1))) {
                 s.picture.key = true;
                 planner_->plan_again(s.picture);
             }
         }
-        if (s.picture.key)
+        if (s.picture.key) {
             s.picture.header.idr_pic_id = gop_->idr_pic_id();
-        else
-            packet_writer_.make_predicted(s.picture, gop_->pictures());
-        gop_->end(s.picture.key);
+        } else {
+            const auto cost = [&](int distance) { return coder_.scene_costs(s.buffers, distance).found; };
+            packet_writer_.make_predicted(s.picture, gop_->frame_num(), chooses ? field_distance(cost(1), cost(2)) : 1);
+        }
+        gop_->end(s.picture.key, second);
     }
 
     static DeviceSequenceCoder::Picture picture_of(Slot &s) {
         const SampleLayout *c = s.layout.data();
         return {.buffers = &s.buffers,
                 .own = s.own,
-                .before = s.picture.key ? nullptr : s.before,
+                .before = {s.picture.key ? nullptr : s.before[0], s.picture.key ? nullptr : s.before[1]},
                 .components = {c[0], c[1], c[2]},
                 .qp = s.picture.qp,
                 .refresh = s.picture.refresh,
                 .regions = s.picture.regions,
-                .weights = s.picture.weights};
+                .weights = s.picture.weights,
+                .refers_to = s.picture.reference};
     }
 
     // Queues the search of a P picture, where it was not searched at its QP.
     void search(Slot &s) {
         if (s.searched_qp == s.picture.qp) return;
         s.searched_qp = -1;
-        device_->wait(s.stream, s.before->loaded);
+        for (const LoadedFrame *before : s.before)
+            if (before) device_->wait(s.stream, before->loaded);
         coder_.search(s.stream, picture_of(s));
         device_->record(s.searched, s.stream);
         s.searched_qp = s.picture.qp;
@@ -218,7 +228,6 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
             s.sizes = slice_coder_.sizes(s.coded, s.picture.headers);
             if (division_->fits(s.sizes)) return;
             set_slices();
-            refer_to_before(s);
             queue_coding(s);
         }
     }
@@ -233,7 +242,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
             packet_writer_.make_headers(s.picture, division_->slices());
         else
             packet_writer_.make_headers(s.picture);
-        if (picture.before) search(s);
+        if (picture.before[0]) search(s);
         mark(s, kPicture);
         // What was searched as a P picture, before it became a key picture, wrote QPs too.
         device_->wait(chain_, s.searched_qp != -1 ? s.searched : s.own->loaded);
@@ -250,12 +259,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
                           s.headers.data());
     }
 
-    void refer_to_before(Slot &s) {
-        if (!s.picture.key) coder_.refer_to(chain_, *s.before);
-    }
-    // Codes a picture again, whose reference pictures after it have replaced.
     void encode_again(Slot &s) {
-        refer_to_before(s);
         encode(s);
         device_->synchronize(s.stream);
     }
@@ -360,7 +364,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
 
     void submitted(Slot &) noexcept override {
         packet_writer_.accept();
-        last_submitted_ = frames_[next_frame_].get();
+        submitted_ = {frames_[next_frame_].get(), fields_ ? submitted_[0] : nullptr};
         next_frame_ = (next_frame_ + 1) % frames_.size();
     }
 
@@ -371,6 +375,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
     }
 
     const Params p_;
+    const bool fields_;
     PacketWriter packet_writer_;
     std::unique_ptr<QpPlanner> planner_;
     std::optional<SliceDivision> division_;  // with slice_max_bytes: a picture waits for those before
@@ -378,8 +383,8 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
     DeviceSequenceCoder coder_;
     std::vector<std::unique_ptr<LoadedFrame>> frames_;  // taken in turn
     size_t next_frame_ = 0;
-    const LoadedFrame *last_submitted_ = nullptr;
-    Stream chain_;  // on which pictures are coded
+    std::array<const LoadedFrame *, 2> submitted_{};  // the last picture, and of fields the one before
+    Stream chain_;                                    // on which pictures are coded
     std::optional<Gop> gop_;
     Slot *deferred_ = nullptr;   // it is searched, and in no order yet
     std::vector<Slot *> order_;  // pictures in flight

@@ -81,6 +81,7 @@ struct Case {
     std::vector<Planes> pictures;
     std::vector<int> qps;
     std::vector<QpRegions> regions;  // of pictures
+    std::vector<FieldReference> references;
 
     Case(Random &random, const H264Format &of, int width, int height, Motion m, int count)
         : input(of),
@@ -91,12 +92,13 @@ struct Case {
                  .slices = random.one_in(2) ? 1 : random.between(1, (height + 15) / 16),
                  .transform_8x8 = !random.one_in(3),
                  .long_level_prefix = true,
-                 .pcm_without_zeros = false},
+                 .pcm_without_zeros = false,
+                 .field = of.chroma != ChromaFormat::c444 && random.one_in(3)},
           motion(m),
           deblock(!random.one_in(4)),
           aq_strength(random.one_in(2) ? 0 : random.between(1, 1024)),
           gop_size(random.between(2, 9)),
-          refresh(random.one_in(2) ? random.between(1, 4) : 0) {
+          refresh(!format.field && random.one_in(2) ? random.between(1, 4) : 0) {
         const int lowest_qp = -qp_bd_offset(of.depth), qp = random.between(lowest_qp, kMaxQp);
         for (int i = 0; i < count; i++) {
             pictures.emplace_back(random, input, width, height, motion, i);
@@ -104,15 +106,18 @@ struct Case {
                           : random.one_in(3) ? random.between(lowest_qp, kMaxQp)
                                              : qp);
             regions.push_back(random_regions(random, format.macroblock_columns(), format.macroblock_rows()));
+            references.push_back(field_reference(i % gop_size > 1 ? random.between(1, 2) : 1, i % 2, i % 2));
+            if (!format.field) references.back() = {};
         }
     }
     std::string name(size_t picture) const {
         return format_string(
-            "%s, %dx%d, %d slices, %s, QP %d, adaptive %d, %d regions, filter %d, 8x8 %d, gop %d, refresh %d, picture "
-            "%zu",
+            "%s, %dx%d, %d slices, %s, QP %d, adaptive %d, %d regions, filter %d, 8x8 %d, gop %d, refresh %d, field %d "
+            "by "
+            "%d, picture %zu",
             input.name, format.width, format.height, format.slices, motion_names[static_cast<int>(motion)],
             qps[picture], aq_strength, regions[picture].count, deblock, format.transform_8x8, gop_size, refresh,
-            picture);
+            format.field, references[picture].distance, picture);
     }
     bool predicted(size_t picture) const { return picture % static_cast<size_t>(gop_size) != 0; }
     RefreshColumns columns(size_t picture) const {
@@ -134,7 +139,7 @@ std::vector<ReconstructedPicture> code_on_cpu(const Case &c) {
         const PictureQuality quality = {
             .qp = c.qps[i], .effort = kAllTypes, .aq_strength = c.aq_strength, .regions = c.regions[i]};
         coder.encode(layouts, quality, c.predicted(i), pool, coded.macroblocks.data(), coded.levels.data(),
-                     c.columns(i));
+                     c.columns(i), c.references[i]);
         coder.keep(pool);
         coded.copy_rows([&](int k, uint8_t *to, int y, size_t bytes) {
             const Sample *const row = coder.decoded(k).at(0, y).data;
@@ -154,24 +159,25 @@ std::vector<ReconstructedPicture> code_on_device(const std::shared_ptr<Device> &
     const PictureFormat &f = c.format;
     DeviceSequenceCoder coder(device, f, 512, c.deblock, c.aq_strength);
     SequenceBuffers buffers[2] = {coder.make_buffers(true), coder.make_buffers(false)};
-    const SequenceFrame frames[2] = {coder.make_frame(), coder.make_frame()};
+    const SequenceFrame frames[3] = {coder.make_frame(), coder.make_frame(), coder.make_frame()};
     std::vector<ReconstructedPicture> all;
     for (size_t i = 0; i < c.pictures.size(); i++) {
         DeviceArray<uint8_t> samples[3];
         DeviceSequenceCoder::Picture picture{.buffers = &buffers[i % 2],
-                                             .own = &frames[i % 2],
-                                             .before = c.predicted(i) ? &frames[1 - i % 2] : nullptr,
+                                             .own = &frames[i % 3],
+                                             .before = {},
                                              .components = {},
                                              .qp = c.qps[i],
                                              .refresh = c.columns(i),
-                                             .regions = c.regions[i]};
+                                             .regions = c.regions[i],
+                                             .refers_to = c.references[i]};
+        for (size_t k = 0; k < 2 && c.predicted(i) && i > k; k++) picture.before[k] = &frames[(i - 1 - k) % 3];
         for (int k = 0; k < f.components(); k++) {
             samples[k] = upload_now(device, c.pictures[i].samples[k]);
             picture.components[static_cast<size_t>(k)] = c.pictures[i].layout(k, samples[k].data());
         }
         coder.load(nullptr, picture);
         for (int round = 0; round <= again; round++) {
-            if (round && picture.before) coder.refer_to(nullptr, *picture.before);
             coder.search(nullptr, picture);
             coder.code(nullptr, picture);
             coder.keep(nullptr, picture);

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "../../common/fields.h"
 #include "../../common/h264/inter/motion.h"
+#include "../../common/h264/params.h"
 #include "h264_inputs.h"
 #include "h264_stream.h"
 #include "reconstructions.h"
@@ -119,6 +121,8 @@ START_TEST(streams_show_the_reconstruction) {
         pictures.push_back(random.one_in(6) ? make_picture(random, format, Content::noise)
                                             : draw(format, config.fields, random.one_in(6), i, speed));
     const std::string what = format_string("%s, fields %d, %s", of.name, config.fields, describe_h264(config).c_str());
+    const CudaencConfig of_fields = config_of_fields(config);
+    EXPECT_EQ(h264::only_on_cpu(h264::make_params(of_fields.format, of_fields.h264, config.fields)), std::string());
     Reconstructions reconstructions;
     const Packets coded = encode(config, pictures);
     const std::vector<std::string> got = reconstructions.take();

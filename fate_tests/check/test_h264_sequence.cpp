@@ -104,7 +104,7 @@ void check_stream(const Packets &p, const std::string &what) {
 
 START_TEST(gop) {
     using h264::Gop, h264::SceneCosts;
-    const SceneCosts still{100, 10000}, cut{9000, 10000}, flat{90, 100};
+    const SceneCosts still{100, 10000, 0}, cut{9000, 10000, 0}, flat{90, 100, 0};
     Gop g(10, 3, 20, 100);
     const auto code = [&](const SceneCosts &costs, bool forced = false) {
         const bool key = g.begins(forced) || g.is_cut(costs);

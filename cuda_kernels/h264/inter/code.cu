@@ -183,11 +183,10 @@ DEVICE LaneSamples<F, Bytes> predict(const CodeInterArguments &p, const LanePlac
     CUDAENC_UNROLL
     for (int round = 0; round < kChromaRounds<F>; round++) {
         const MarginPlane &plane = p.samples[1 + place.component(round)];
-        const int fx = chroma.x & 7, fy = kTall ? 2 * (chroma.y & 3) : chroma.y & 7;
+        const int vy = kTall ? 2 * chroma.y : chroma.y + p.chroma_offset, fx = chroma.x & 7, fy = vy & 7;
         const int a = (8 - fx) * (8 - fy), b = fx * (8 - fy), c = (8 - fx) * fy, d = fx * fy;
         const Sample *const above = plane.template samples<const Sample>(
-            8 * x + place.chroma_x + (chroma.x >> 3),
-            LanePlace<F>::kChromaHeight * y + place.chroma_y + (chroma.y >> (kTall ? 2 : 3)));
+            8 * x + place.chroma_x + (chroma.x >> 3), LanePlace<F>::kChromaHeight * y + place.chroma_y + (vy >> 3));
         const Sample *const below = above + plane.stride / Bytes;
         s.chroma[round] = 0;
         CUDAENC_UNROLL

@@ -19,6 +19,7 @@ struct CodeInterArguments {
     int32_t width, height;                // samples
     int32_t chroma_width, chroma_height;  // samples
     int32_t bit_depth;
+    int32_t chroma_offset;               // see FieldReference
     MarginPlane reference[kHalfPlanes];  // luma of 8 bits, of one stride
     MarginPlane samples[3];              // the same picture as it is decoded; of chroma one stride
     MarginPlane decoded[3];              // whole macroblocks

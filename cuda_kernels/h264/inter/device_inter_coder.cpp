@@ -26,7 +26,7 @@ DeviceInterCoder::DeviceInterCoder(std::shared_ptr<Device> device, const Picture
       rows_(format.macroblock_rows()),
       vertical_(vertical),
       qp_choices_(upload_now(device_, qp_choices(format))),
-      tables_(upload_now(device_, make_wavefront_tables(format.chroma, false))) {}
+      tables_(upload_now(device_, make_wavefront_tables(format.chroma, format.field))) {}
 
 DeviceInterCoder::Buffers DeviceInterCoder::make_buffers() const {
     const size_t count = static_cast<size_t>(columns_) * static_cast<size_t>(rows_);
@@ -51,6 +51,7 @@ void DeviceInterCoder::code(Device::Stream stream, const Picture &picture, const
         .chroma_width = (format_.width + 1) / 2,
         .chroma_height = format_.chroma == ChromaFormat::c420 ? (format_.height + 1) / 2 : format_.height,
         .bit_depth = format_.bit_depth,
+        .chroma_offset = picture.chroma_offset,
         .reference = {},
         .samples = {reference.decoded[0], reference.decoded[1], reference.decoded[2]},
         .decoded = {picture.decoded[0], picture.decoded[1], picture.decoded[2]},

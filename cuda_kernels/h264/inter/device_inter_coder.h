@@ -25,6 +25,7 @@ class DeviceInterCoder {
         const MacroblockMotion *field;
         RefreshColumns refresh = {};  // what limits the vector of P_Skip
         PictureWeights weights = {};
+        int chroma_offset = 0;  // see FieldReference
     };
     // Of all macroblocks.
     struct Results {

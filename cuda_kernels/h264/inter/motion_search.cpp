@@ -102,6 +102,7 @@ void DeviceMotionSearch::find_costs(Device::Stream stream, const DevicePyramid &
                          .now = source.levels[1].plane(),
                          .before = before.levels[1].plane(),
                          .vectors = {buffers.grids[1].data(), level_blocks(1, columns_), level_blocks(1, rows_)},
+                         .found = buffers.found.data(),
                          .costs = costs});
 }
 

@@ -44,7 +44,8 @@ class DeviceMotionSearch {
     // Queues the search; lambda: satd_lambda_of().
     void find(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before, uint32_t lambda,
               const Buffers &buffers) const;
-    // Queues the sums that tell of scene cuts, behind find(). costs: of rows of macroblocks, in pinned memory as well.
+    // Queues the sums that tell of scene cuts and of the better field, behind find(). costs: of rows of macroblocks, in
+    // pinned memory as well.
     void find_costs(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before,
                     const Buffers &buffers, SceneCosts *costs) const;
 

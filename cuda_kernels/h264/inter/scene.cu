@@ -34,13 +34,14 @@ KERNEL(kSceneThreads, h264_scene_costs, SceneCostsParams)
         }
         const uint32_t first = warp_add(inter | vertical << 16), second = warp_add(horizontal | mean << 16);
         costs.add(first & 0xFFFF, first >> 16, second & 0xFFFF, second >> 16);
+        costs.found += p.found[block_x() * p.columns + x].cost;
     }
     if (lane == 0) of_warps[warp_id()] = costs;
     block_sync();
     if (thread_x() != 0) return;
     SceneCosts sum{};
     CUDAENC_UNROLL
-    for (int i = 0; i < kWarps; i++) sum.inter += of_warps[i].inter, sum.intra += of_warps[i].intra;
+    for (int i = 0; i < kWarps; i++) sum.add(of_warps[i]);
     p.costs[block_x()] = sum;
 }
 

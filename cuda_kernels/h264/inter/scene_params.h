@@ -15,7 +15,8 @@ struct SceneCostsParams {
     int32_t columns;          // macroblocks
     MarginPlane now, before;  // of level 1
     VectorGrid vectors;       // likewise
-    SceneCosts *costs;        // of rows
+    const FoundMotion *found;
+    SceneCosts *costs;  // of rows
 };
 
 }  // namespace cudaenc::h264
