@@ -123,6 +123,13 @@ $(call H264_CAVLC_CUDA,roi-predicted,mix,yuv420p,46x36,4,$(H264_CAVLC_CUDA_ROI) 
 $(call H264_CAVLC_CUDA,roi-fields,mix,yuv420p,46x36,2,$(H264_CAVLC_CUDA_ROI)$$(J2K_CUDA_COMMA)setfield=tff -effort 2)
 $(call H264_CAVLC_CUDA,fields-main,mix,yuv420p,80x64,2,-vf setfield=bff -qp 24 -profile main -slices 2 -deblock 1)
 $(call H264_CAVLC_CUDA,fields-hrd-cbr,mix,yuv420p,46x36,12,-vf setfield=tff -b:v 400k -bufsize 40k -nal-hrd cbr)
+# The same with P pictures.
+$(call H264_CAVLC_CUDA,fields-gop,vsynth1,yuv420p,352x288,5,-vf setfield=tff -g 12 -qp 26 -effort 0)
+$(call H264_CAVLC_CUDA,fields-gop-main,mix,yuv420p,80x64,4,-vf setfield=bff -g 3 -qp 24 -profile main -slices 2 -effort 0)
+$(foreach f,yuv422p yuv422p10le,$(call H264_CAVLC_CUDA,fields-gop-$(f),mix,$(f),46x36,3,-vf setfield=bff -g 12 -qp 20 -effort 0))
+$(call H264_CAVLC_CUDA,fields-gop-bitrate,vsynth1,yuv420p,352x288,6,-vf setfield=tff -g 4 -b:v 800k -deblock 0 -effort 0)
+$(call H264_CAVLC_CUDA,fields-gop-hrd-cbr,mix,yuv420p,46x36,12,-vf setfield=tff -g 7 -b:v 400k -bufsize 40k -nal-hrd cbr -effort 0)
+$(call H264_CAVLC_CUDA,fields-gop-slice-bytes,vsynth1,yuv420p,352x288,3,-vf setfield=tff -g 12 -slice_max_bytes 1200 -crf 28 -effort 0)
 
 # AVC-Intra and XAVC Intra: the least of their sizes.
 $(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v),mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v)))
