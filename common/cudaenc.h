@@ -486,7 +486,7 @@ typedef struct CudaencUserData {
 #define CUDAENC_MAX_REGIONS 16
 
 /** A region of interest: its part within the frame, luma samples. offset_num / offset_den, from -1 to 1: lower is
- *  better; H.264 adds that part of the highest QP (51, with 10 bits 63) to the QPs of macroblocks that touch it. */
+ *  better. H.264 adds that part of the highest QP (51, with 10 bits 63) to its QPs; JPEG 2000 weighs errors alike. */
 typedef struct CudaencRegion {
     int x, y, width, height;
     int offset_num, offset_den; /**< offset_den > 0 */

@@ -139,7 +139,7 @@ static const AVFrameSideData *find_side_data(const AVCodecContext *avctx, const 
 
 #define MAX_USER_DATA 16
 
-/* What H.264 takes of a frame's side data: SEI messages, regions of interest. */
+/* What encoders take of a frame's side data: SEI messages of H.264; regions of interest of it and of JPEG 2000. */
 typedef struct FrameMessages {
     CudaencTimecode timecode;
     CudaencMasteringDisplay mastering_display;
@@ -366,7 +366,7 @@ static void warn_of_frame(AVCodecContext *avctx, FFCudaencContext *ctx, const AV
     const AVFrameSideData *matrix = frame_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX, 9 * sizeof(int32_t));
     static const int32_t upright[9] = { 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30 };
 
-    if (!ctx->roi_warned && avctx->codec_id != AV_CODEC_ID_H264 &&
+    if (!ctx->roi_warned && avctx->codec_id == AV_CODEC_ID_MJPEG &&
         av_frame_get_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST)) {
         av_log(avctx, AV_LOG_WARNING, "regions of interest in frames' side data have no effect\n");
         ctx->roi_warned = 1;
@@ -434,7 +434,7 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     f.key     = frame->pict_type == AV_PICTURE_TYPE_I; /* -force_key_frames */
 
     add_messages(avctx, ctx, frame, &f, &messages);
-    if (avctx->codec_id == AV_CODEC_ID_H264) {
+    if (avctx->codec_id != AV_CODEC_ID_MJPEG) {
         ret = add_regions(avctx, ctx, frame, &f, &messages);
         if (ret < 0)
             return ret;

@@ -50,6 +50,7 @@ constexpr BlockCoderTraits kMqCoder{
     .most_passes = [](int planes, bool) { return coding_passes(planes); },
     .quality_step = 0.8,
     .frame_steps = false,
+    .regions = true,
     .spare_planes = 0,
     .style = nullptr,
     .brand = "jp2 ",
@@ -61,6 +62,7 @@ constexpr BlockCoderTraits kHtCoder{
     .most_passes = [](int planes, bool truncatable) { return truncatable ? planes : std::min(planes, 1); },
     .quality_step = 1,
     .frame_steps = true,
+    .regions = false,
     .spare_planes = 1,  // it costs nothing, and FFmpeg's decoder refuses magnitudes that fill all
     .style = "ht",
     .brand = "jph ",  // T.814 Annex D

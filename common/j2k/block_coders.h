@@ -11,6 +11,7 @@ struct BlockCoderTraits {
     int (*most_passes)(int planes, bool truncatable);  // of the record of a block with so many bit-planes
     double quality_step;  // quantiser steps of a quality, relative to those whose passes are all coded
     bool frame_steps;     // frames with a target choose their steps: see step.h
+    bool regions;         // of frames weigh the slopes of its passes
     int spare_planes;     // of reversible sub-bands: bit-planes beyond those that samples fill
     const char *style;    // the name of the style that asks for it, alone; nullptr: other styles, or none
     const char *brand;    // of a file: T.800 I.5.2 or the coder's own part

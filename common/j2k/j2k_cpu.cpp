@@ -17,6 +17,7 @@
 #include "rate/hull_cpu.h"
 #include "rate/predict_cpu.h"
 #include "rate/psnr_cpu.h"
+#include "rate/region_weights.h"
 #include "rate/research/early_stop_cpu.h"
 #include "rate/truncate.h"
 #include "t1/ht_cpu.h"
@@ -55,6 +56,8 @@ struct Slot {
     Tier2Cpu::Buffers tier2;
     CudaencFrame frame;
     FrameMetadata metadata;  // that frame points to
+    std::vector<int16_t> region_weights;
+    RegionWeights regions() const { return {region_weights.empty() ? nullptr : region_weights.data()}; }
 };
 
 class J2kCpuEncoder : public CpuEncoder {
@@ -97,6 +100,7 @@ class J2kCpuEncoder : public CpuEncoder {
         s.frame = frame;
         s.number = frames_++;
         s.metadata.keep(s.frame, p_.input.planes);
+        s.region_weights = find_region_weights(p_, g_, frame);
     }
 
     std::optional<PooledBuffer> complete(int slot) override {
@@ -113,7 +117,7 @@ class J2kCpuEncoder : public CpuEncoder {
         StopSlope stop = budget_.begin(boxes).stop;
         if (g_.coding.truncatable && p_.rate.predicts_slopes())
             stop = find_stop_slope(pool(), p_, g_, sampled_blocks_, s.transformed.coefficients.data(),
-                                   budget_.codestream(boxes), stop);
+                                   budget_.codestream(boxes), stop, s.regions());
         else if (g_.coding.truncatable)
             stop.slope = early_stopping_.slope(s.number);
         for (bool again = false;;
@@ -125,7 +129,7 @@ class J2kCpuEncoder : public CpuEncoder {
             if (g_.coding.truncatable) {
                 early_stopping_.truncate(g_, budget_.codestream(boxes), s.pass_bytes.data(), s.reductions.data(),
                                          s.coded);
-                s.hulls->find_hulls(pool(), s.coded, s.pass_bytes.data(), s.reductions.data());
+                s.hulls->find_hulls(pool(), s.coded, s.pass_bytes.data(), s.reductions.data(), s.regions());
             }
             begin_stage(slot, kTier2);
             if (!g_.coding.truncatable)
@@ -142,7 +146,8 @@ class J2kCpuEncoder : public CpuEncoder {
     void code_blocks(Slot &s, const StopSlope &stop) {
         const bool ht = g_.coding.style & kHt;
         std::vector<StopRule> stops(stop.slope && !ht ? g_.blocks.size() : 0);
-        for (size_t b = 0; b < stops.size(); b++) stops[b] = stop_rule(stop, g_.coding_of(g_.blocks[b]).weight);
+        for (size_t b = 0; b < stops.size(); b++)
+            stops[b] = stop_rule(stop, g_.coding_of(g_.blocks[b]).weight + s.regions()[b]);
         pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);

@@ -107,7 +107,8 @@ void put_resolutions(Bytes &out, const Params &p, const CudaencFrame &frame) {
 
 }  // namespace
 
-std::string metadata_warning(const Params &p, const CudaencFrame &frame) {  // I.5.3.3
+// Of what JP2 has boxes for (I.5.3.3).
+static std::string warning_of_boxes(const Params &p, const CudaencFrame &frame) {
     if (!p.jp2) {
         const bool any = frame.icc_profile_size || frame.exif_size || frame.xmp_size || frame.iptc_size;
         return any ? "the frame's ICC profile, EXIF, XMP and IPTC data are left out: format jp2 has a place for them"
@@ -121,6 +122,14 @@ std::string metadata_warning(const Params &p, const CudaencFrame &frame) {  // I
            "a matrix and curves for RGB; this frame's is of another class or has tables, and is written as it is. "
            "format "
            "j2k has no profile";
+}
+
+std::string metadata_warning(const Params &p, const CudaencFrame &frame) {
+    const std::string boxes = warning_of_boxes(p, frame);
+    if (!frame.region_count || p.takes_regions) return boxes;
+    return "regions of interest have no effect: they weigh errors where the MQ coder meets a target of bytes by "
+           "rate_control pcrd, psp or pst" +
+           (boxes.empty() ? "" : "; " + boxes);
 }
 
 std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, uint64_t codestream) {

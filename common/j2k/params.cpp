@@ -416,6 +416,9 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
             "visual_weights 1 is not allowed without a target of bytes: b, frame_bytes, compression_ratio or "
             "layer_rates");
     p.frame_steps = block_coder_traits(p.style).frame_steps && !p.reversible && p.rate.predicts_slopes();
+    // By PSB and BPI blocks end before slopes are known.
+    p.takes_regions = block_coder_traits(p.style).regions && (p.rate.limits_bytes() || p.limits.frame) &&
+                      p.rate.error == 0 && p.rate.mode != CUDAENC_J2K_RATE_PSB && p.rate.mode != CUDAENC_J2K_RATE_BPI;
     if (p.reversible && options.quality >= 0)
         p.warn(format_string("pred dwt53 has no quality: %d has no effect", options.quality));
     if (!p.reversible) p.quality = or_else(options.quality, p.rate.target() ? 0 : 90);

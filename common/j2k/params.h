@@ -68,6 +68,7 @@ struct Params : Description {
     Roi roi;
     bool visual_weights;  // see set_quantisers()
     Quantisers quantisers;
+    bool takes_regions;   // regions of interest of frames weigh errors
     std::string warning;  // what the options do that their user may not want, in lines; mostly empty
 
     void warn(const std::string &line) { warning += (warning.empty() || line.empty() ? "" : "\n") + line; }

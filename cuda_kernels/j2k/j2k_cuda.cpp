@@ -12,6 +12,7 @@
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/jp2_boxes.h"
 #include "../../common/j2k/jp2_metadata.h"
+#include "../../common/j2k/rate/region_weights.h"
 #include "../../common/j2k/rate/research/early_stop_cpu.h"
 #include "../device_encoder.h"
 #include "rate/psnr_target.h"
@@ -43,7 +44,8 @@ struct Slot : FrameSlot {
     std::unique_ptr<Stream> second_stream;  // beside tier-1
     std::unique_ptr<Event> forks, joins;
     Tier2::Buffers tier2;
-    FrameMetadata metadata;              // that frame points to
+    FrameMetadata metadata;  // that frame points to
+    std::vector<int16_t> region_weights;
     uint64_t box_bytes = 0, number = 0;  // of the frame
     std::vector<uint8_t> boxes, filler;  // before its codestream, and behind the main header
     bool has_psnr = false;               // truncate_to_psnr() was called
@@ -131,7 +133,8 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
                                              rooms_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
-            return std::make_unique<MqCoder>(device_, batch_, rooms_, blocks_.data(), rate_control_.bands(), lanes);
+            return std::make_unique<MqCoder>(device_, batch_, rooms_, blocks_.data(), rate_control_.bands(),
+                                             s.rate.regions(), lanes);
         return std::make_unique<CiboCoder>(
             device_, batch_, rooms_, blocks_.data(),
             CiboTier1::Options{.lanes = lanes,
@@ -150,6 +153,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
     void take(Slot &s, const SourcePicture &frame) override {
         DeviceEncoder::take(s, frame);
         s.metadata.keep(s.frame, p_.input.planes);
+        s.region_weights = find_region_weights(p_, g_, frame);
         s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         s.number = frames_++;
         s.has_psnr = false;
@@ -162,6 +166,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         upload_.queue(s);
         upload_.queue_layout(s);
         if (g_.coding.truncatable && !s.rate.cleared) rate_control_.clear(s.stream, s.rate);
+        if (g_.coding.truncatable) rate_control_.upload_regions(s.stream, s.rate, s.region_weights);
         queue_as_graph(s, s.graph, [this, &s] { queue_stages(s); });
     }
 

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "../../common/j2k/codestream/markers.h"
+#include "../../common/j2k/jp2_boxes.h"
 #include "../../common/j2k/rate/predict_cpu.h"
+#include "../../common/j2k/rate/region_weights.h"
 #include "../../common/j2k/rate/truncate.h"
 #include "j2k_case.h"
 
@@ -328,6 +330,98 @@ START_TEST(visual_weights) {
 }
 END_TEST
 
+// A region has the blocks with coefficients that its samples are made of; the first region counts. 6 QPs are two
+// octaves.
+START_TEST(regions_weigh_blocks) {
+    CudaencJ2kOptions options;
+    cudaenc_j2k_defaults(&options);
+    options.frame_bytes = 9000;
+    options.levels = 2;
+    options.cblk_width = options.cblk_height = 32;
+    const CudaencFormat format = make_format(256, 256, 1, 8, false, CUDAENC_COLOR_GRAY);
+    const CudaencRegion regions[] = {
+        {.x = 64, .y = 64, .width = 32, .height = 32, .offset_num = -1, .offset_den = 4},
+        {.x = 0, .y = 0, .width = 300, .height = 128, .offset_num = 6, .offset_den = 51},
+    };
+    CudaencFrame frame{};
+    frame.regions = regions, frame.region_count = 2;
+    constexpr int kFirst = 17 * kSlopeOctave / 4, kSecond = -2 * kSlopeOctave;
+    const Params p = make_params(format, options);
+    const EncoderGeometry g = make_encoder_geometry(p);
+    for (const bool field : {false, true}) {
+        const SourcePicture picture(frame, field ? PictureKind::top_field : PictureKind::frame);
+        const auto weights = find_region_weights(p, g, picture);
+        EXPECT_EQ(weights.size(), g.blocks.size());
+        for (size_t b = 0; b < weights.size(); b++) {
+            const PrecinctBand &band = g.precinct_bands[g.blocks[b].precinct_band];
+            if (resolution_of(band.band) != 2) continue;
+            // Columns 30 to 49 of 128, and as many rows; of a field rows 14 to 25. The other ends before row 66, or 34.
+            const int x = g.blocks[b].x, y = g.blocks[b].y;
+            const bool first = x < 2 && (field ? y == 0 : y < 2), second = y < (field ? 2 : 3);
+            EXPECT(weights[b] == (first ? kFirst : second ? kSecond : 0), "block %d, %d: %d", x, y, weights[b]);
+        }
+    }
+    const auto has_effect = [&](auto &&set) {
+        CudaencJ2kOptions o = options;
+        set(o);
+        const Params other = make_params(format, o);
+        EXPECT_EQ(metadata_warning(other, frame).empty(), other.takes_regions);
+        return !find_region_weights(other, make_encoder_geometry(other), frame).empty();
+    };
+    EXPECT(has_effect([](CudaencJ2kOptions &o) { o.pred = CUDAENC_J2K_DWT53; }));
+    EXPECT(!has_effect([](CudaencJ2kOptions &o) { o.frame_bytes = 0, o.pred = CUDAENC_J2K_DWT53; }));
+    EXPECT(!has_effect([](CudaencJ2kOptions &o) { o.cblk_style = CUDAENC_J2K_HT; }));
+    EXPECT(!has_effect([](CudaencJ2kOptions &o) { o.frame_bytes = 0, o.psnr = 40; }));
+    EXPECT(!has_effect([](CudaencJ2kOptions &o) { o.frame_bytes = 0, o.layers = 3; }));
+    EXPECT(!has_effect([](CudaencJ2kOptions &o) { o.rate_control = CUDAENC_J2K_RATE_BPI; }));
+}
+END_TEST
+
+// Frames with regions and without them take turns in a slot; all keep the target. The device has the CPU's bytes.
+START_TEST(regions_change_from_frame_to_frame) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    const CudaencFormat format = make_format(96, 80, 3, 8, true, CUDAENC_COLOR_RGB);
+    const Picture picture = make_picture(random, format, Content::smooth);
+    const CudaencRegion regions[] = {
+        {.x = 16, .y = 8, .width = 20, .height = 30, .offset_num = -1, .offset_den = 4},
+        {.x = 0, .y = 0, .width = 96, .height = 40, .offset_num = 1, .offset_den = 8},
+    };
+    const int modes[] = {CUDAENC_J2K_RATE_PCRD, CUDAENC_J2K_RATE_PSP, CUDAENC_J2K_RATE_PST};
+    for (const int mode : modes) {
+        Log log;
+        CudaencConfig config = make_config(format, "cpu", &log);
+        config.j2k.format = CUDAENC_J2K_CODESTREAM;
+        config.j2k.frame_bytes = 2500;
+        config.j2k.rate_control = mode;
+        config.j2k.pst_lag = 1;
+        config.j2k.cblk_style = _i ? CUDAENC_J2K_BYPASS : 0;
+        config.async_depth = 1;
+        const auto code = [&](const char *device, const std::vector<int> &counts) {
+            config.device = device;
+            std::vector<std::vector<uint8_t>> packets;
+            CudaencSession *session = nullptr;
+            EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
+            for (const int count : counts) {
+                CudaencFrame frame = picture.frame();
+                frame.regions = regions, frame.region_count = count;
+                EXPECT_EQ(cudaenc_submit(session, &frame), CUDAENC_OK);
+                CudaencPacket packet;
+                EXPECT_EQ(cudaenc_wait(session, &packet), CUDAENC_OK);
+                packets.emplace_back(packet.data, packet.data + packet.size);
+                EXPECT(packet.size <= 2500 && packet.size > 2400, "%zu bytes", packet.size);
+                cudaenc_buffer_free(packet.buffer);
+            }
+            cudaenc_close(session);
+            return packets;
+        };
+        const auto expected = code("cpu", {0, 2, 1, 0, 2});
+        EXPECT(expected[0] != expected[1] && expected[1] != expected[2]);
+        if (mode != CUDAENC_J2K_RATE_PST) EXPECT(expected[3] == expected[0] && expected[4] == expected[1]);
+        for (const std::string &device : device_specs) EXPECT(code(device.c_str(), {0, 2, 1, 0, 2}) == expected);
+    }
+}
+END_TEST
+
 START_TEST(steps_become_coarser) {
     constexpr uint32_t kSlope = 20 * kSlopeOctave;
     constexpr int32_t kOwn = kSlope - kStopBase + kFrameStepLevel;  // the weight of steps with this slope
@@ -399,6 +493,8 @@ int main(int argc, char **argv) {
     tcase_add_test(samples, sampled_blocks_stand_for_all);
     tcase_add_test(samples, sampled_blocks_lie_apart);
     tcase_add_test(samples, visual_weights);
+    tcase_add_test(samples, regions_weigh_blocks);
+    tcase_add_loop_test(samples, regions_change_from_frame_to_frame, 0, 2);
     tcase_add_test(samples, steps_become_coarser);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, frames, 0, static_cast<int>(device_specs.size()));

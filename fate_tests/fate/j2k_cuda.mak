@@ -201,6 +201,12 @@ $(foreach r,pcrd pst psb bpi psp,\
 $(call J2K_CUDA,rate-pst-lag,mix,gbrp,181x122,5,-rate_control pst -pst_lag 2 -async_depth 6 -frame_bytes 5000)
 $(foreach s,bypass termall bypass+reset+termall+vsc+erterm+segsym,\
     $(call J2K_CUDA,rate-$(subst +,-,$(s)),mix,gbrp12le,181x122,1,-frame_bytes 6000 -cblk_style $(s)))
+# Regions of interest, where they have an effect.
+J2K_CUDA_REGIONS = -vf addroi=60:30:50:40:-1/4$$(J2K_CUDA_COMMA)addroi=0:0:181:60:1/5
+$(foreach r,pcrd pst psp,\
+    $(call J2K_CUDA,regions-$(r),mix,gbrp,181x122,3,-rate_control $(r) -frame_bytes 5000 $(J2K_CUDA_REGIONS)))
+$(call J2K_CUDA,regions-lossless,mix,yuv420p10le,181x122,1,-compression_ratio 6 $(J2K_CUDA_LOSSLESS) $(J2K_CUDA_REGIONS))
+$(call J2K_CUDA,regions-tiles,mix,yuv420p,181x122,1,-compression_ratio 12 -tile_width 64 -tile_height 48 -layers 2 -cblk_style bypass $(J2K_CUDA_REGIONS))
 # Frames in which passes are always included.
 $(foreach s,bypass termall reset+segsym,\
     $(call J2K_CUDA,rate-psp-$(subst +,-,$(s)),mix,yuv422p10le,530x270,1,-frame_bytes 80000 -cblk_style $(s)))

@@ -338,6 +338,8 @@ warns 64x48,gray "xmp, iptc, capture_ppi and display_ppi have no effect: format 
 warns 64x48,yuv444p "format j2k cannot tell of YUV 4:4:4: FFmpeg's decoder takes it for RGB" -format j2k
 warns 64x48,gray "format jp2 cannot tell of limited range: decoders of .jp2 files take samples for full-range grey" -vf format=gray,setparams=range=tv
 warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -format j2k -pred dwt53 -quality 40
+warns 64x48,gray "regions of interest have no effect: they weigh errors where the MQ coder meets a target of bytes" -format j2k \
+    -vf addroi=8:8:16:16:-1/8
 warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -profile:v archive_lossless -quality 40
 for encoder in j2k_cuda mjpeg_cuda; do
     warns 64x48,gray "-maxrate and -bufsize have no effect: -b:v limits each frame" -maxrate 1M

@@ -22,12 +22,20 @@ class Picture:
         """Bytes of so many bits a pixel."""
         return int(bits * self.width * self.height / 8)
 
-    def psnr(self, path):
-        """Of a codestream."""
+    def psnr(self, path, region=None):
+        """Of a codestream, or its region X, Y, WIDTH, HEIGHT."""
         decoded = path + ('.pgm' if self.components == 1 else '.ppm')
         subprocess.run(['opj_decompress', '-quiet', '-i', path, '-o', decoded], check=True, stdout=subprocess.DEVNULL)
-        error = sum((a - b) * (a - b) for a, b in zip(self.samples, read(decoded)[-len(self.samples):]))
-        return min(10 * math.log10(255 ** 2 * len(self.samples) / error), CAP) if error else CAP
+        ours, theirs = (self.cut(samples, region) for samples in (self.samples, read(decoded)[-len(self.samples):]))
+        error = sum((a - b) * (a - b) for a, b in zip(ours, theirs))
+        return min(10 * math.log10(255 ** 2 * len(ours) / error), CAP) if error else CAP
+
+    def cut(self, samples, region):
+        if not region:
+            return samples
+        x, y, width, height = region
+        begins = (((y + row) * self.width + x) * self.components for row in range(height))
+        return b''.join(samples[begin:begin + width * self.components] for begin in begins)
 
 
 def with_openjpeg(picture, size, pred):
@@ -41,8 +49,8 @@ def with_openjpeg(picture, size, pred):
         return os.path.getsize(path), picture.psnr(path)
 
 
-def encode(ffmpeg, picture, pred, options):
-    """The bytes of j2k_cuda's codestream, and its PSNR."""
+def encode(ffmpeg, picture, pred, options, region=None):
+    """The bytes of j2k_cuda's codestream, and its PSNR, or that of a region."""
     with tempfile.TemporaryDirectory() as where:
         path = where + '/frame.j2k'
         with open(path, 'wb') as file:
@@ -50,7 +58,7 @@ def encode(ffmpeg, picture, pred, options):
                             'gray' if picture.components == 1 else 'rgb24', '-video_size', f'{picture.width}x{picture.height}', '-i',
                             'pipe:0', '-c:v', 'j2k_cuda', '-device', 'cpu', '-pred', pred, *options, '-format', 'j2k', '-f',
                             'image2pipe', 'pipe:1'], input=picture.samples, stdout=file, check=True)
-        return os.path.getsize(path), picture.psnr(path)
+        return os.path.getsize(path), picture.psnr(path, region)
 
 
 def code(ffmpeg, picture, size, pred, control, options=()):

@@ -15,7 +15,7 @@ struct BlockPasses {
     CodedBlock coded;
     const uint32_t *bytes;      // [pass]: of the codeword that is truncated behind the pass
     const int32_t *reductions;  // [pass]: of distortion, from the first that is not always included on
-    int weight;                 // of the sub-band
+    int weight;                 // of the sub-band and the block
     uint32_t style;
     uint32_t number;     // of the block. It dithers slopes: blocks that are all alike would else all end together
     int samples;         // of the block

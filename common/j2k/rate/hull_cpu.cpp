@@ -14,13 +14,13 @@ HullTable::HullTable(const EncoderGeometry &geometry, uint32_t style, int groups
       bytes_at_or_above_(static_cast<size_t>(groups) * kSlopes) {}
 
 void HullTable::find_hulls(ThreadPool &pool, std::span<const CodedBlock> coded, const uint32_t *bytes,
-                           const int32_t *reductions) {
+                           const int32_t *reductions, RegionWeights regions) {
     const size_t max_passes = static_cast<size_t>(g_.max_passes);
     pool.for_each(coded.size(), 256, [&](size_t b) {
         convex_hull({.coded = coded[b],
                      .bytes = bytes + b * max_passes,
                      .reductions = reductions + b * max_passes,
-                     .weight = g_.coding_of(g_.blocks[b]).weight,
+                     .weight = g_.coding_of(g_.blocks[b]).weight + regions[b],
                      .style = style_,
                      .number = static_cast<uint32_t>(b),
                      .samples = g_.blocks[b].width * g_.blocks[b].height,

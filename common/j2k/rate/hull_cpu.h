@@ -18,7 +18,7 @@ class HullTable {
 
     // bytes, reductions: [block * max_passes + pass], see TruncationPoints.
     void find_hulls(ThreadPool &pool, std::span<const CodedBlock> coded, const uint32_t *bytes,
-                    const int32_t *reductions);
+                    const int32_t *reductions, RegionWeights regions = {});
     // Sums up the truncation points that may be taken.
     void sum_bytes(std::span<const CodedBlock> coded, const uint32_t *bytes, const TruncationChoice &choice);
 

@@ -209,7 +209,7 @@ static void sample_frame_steps(const BlockWidths &widths, uint32_t scale, uint32
 
 StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const EncoderGeometry &g,
                           std::span<const SampledBlock> sampled_blocks, const uint32_t *coefficients, uint64_t budget,
-                          const StopSlope &stop) {
+                          const StopSlope &stop, RegionWeights regions) {
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), style = params.style;
     std::array<std::atomic<uint64_t>, kStopBins> table{}, held_back{}, alike{};
     constexpr size_t kBatch = 16;
@@ -237,6 +237,7 @@ StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const EncoderG
                 continue;
             }
             const SampledSteps seen = sample_block(coefficients, b, limit, memory.get());
+            const int weight = band.weight + regions[sample.block];
             uint32_t bits = 0, before = 0, lowest = kStopBins;
             for (int i = 0; i < seen.count; i++) {
                 const SampledStep &step = seen.steps[i];
@@ -244,10 +245,10 @@ StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const EncoderG
                 if (!step.is_worth_coding(plane, is_propagation(i), g.coding.lossy)) break;
                 bits += step.bits(i, style);
                 const uint32_t bytes = step_bytes(bits);
-                lowest = std::min(lowest, step.bin(i, plane, band.weight, b.reversible));
+                lowest = std::min(lowest, step.bin(i, plane, weight, b.reversible));
                 const uint64_t more = uint64_t{bytes - before} * sample.blocks;
                 table[lowest] += more;
-                if (step.is_held_back(lowest, plane, band.weight, b.reversible)) held_back[lowest] += more;
+                if (step.is_held_back(lowest, plane, weight, b.reversible)) held_back[lowest] += more;
                 alike[lowest] += likeness_bytes(step.bits_of_likeness(), sample.blocks);
                 before = bytes;
             }

@@ -28,6 +28,6 @@ std::vector<SampledBlock> choose_sampled_blocks(const Params &params, const Geom
 // The slope at which tier-1 stops, from a frame's sampled blocks; 0: all is needed. budget: in bytes.
 StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const EncoderGeometry &geometry,
                           std::span<const SampledBlock> sampled_blocks, const uint32_t *coefficients, uint64_t budget,
-                          const StopSlope &stop);
+                          const StopSlope &stop, RegionWeights regions = {});
 
 }  // namespace cudaenc::j2k

@@ -32,6 +32,12 @@ struct BandCoding {
     uint16_t spare;  // Quantiser::spare
 };
 
+// What regions of interest add to the weights of blocks. of: [block]; nullptr: nothing.
+struct RegionWeights {
+    const int16_t *of = nullptr;
+    CUDAENC_HD int operator[](size_t block) const { return of ? of[block] : 0; }
+};
+
 // What passes of a record are. Those of the MQ coder follow each other, a clean-up and then three a bit-plane. Those of
 // the HT coder are cleanup passes in place of each other, with a bit-plane more each: a block has the last one alone.
 // With kRefinedCleanUp they follow each other, too: a cleanup pass and up to two that refine it.

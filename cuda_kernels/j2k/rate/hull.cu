@@ -50,7 +50,7 @@ KERNEL(kHullThreads, j2k_rate_hull, HullParams)
                            .always_included = static_cast<uint8_t>(included)},
                  .bytes = bytes,
                  .reductions = reductions,
-                 .weight = rate.bands[code_block.precinct_band].weight,
+                 .weight = rate.bands[code_block.precinct_band].weight + rate.regions[block],
                  .style = rate.t2.coding.style,
                  .number = block,
                  .samples = code_block.width * code_block.height,

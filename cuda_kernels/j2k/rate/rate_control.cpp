@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "rate_control.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "../../../common/j2k/rate/predict_cpu.h"
 #include "../../device_pipeline.h"
@@ -39,12 +41,26 @@ void RateController::allocate_buffers(Buffers &b) const {
     make(b.measures_done, 1);
     make(b.sample_table, 3 * kStopBins);
     make(b.samples_done, 1);
+    if (!params_.takes_regions) return;
+    make(b.region_weights, blocks);
+    b.next_weights.emplace(device_, blocks);
 }
 
 void RateController::clear(Device::Stream stream, Buffers &b) const {
     const auto zero = [&](const auto &...array) { (device_->fill(stream, array.data(), 0, array.bytes()), ...); };
     zero(b.bytes_at, b.packet_bits, b.packet_bytes, b.measures_done, b.sample_table, b.samples_done);
+    if (params_.takes_regions) zero(b.region_weights);
+    b.has_regions = false;
     b.cleared = true;
+}
+
+void RateController::upload_regions(Device::Stream stream, Buffers &b, const std::vector<int16_t> &weights) const {
+    if (weights.empty() && std::exchange(b.has_regions, false))
+        device_->fill(stream, b.region_weights.data(), 0, b.region_weights.bytes());
+    if (weights.empty()) return;
+    std::ranges::copy(weights, b.next_weights->data());
+    device_->upload(stream, b.region_weights.data(), b.next_weights->data(), b.region_weights.bytes());
+    b.has_regions = true;
 }
 
 void RateController::upload(Device::Stream stream, const Buffers &b) const {
@@ -56,6 +72,7 @@ void RateController::sample(Device::Stream stream, const Buffers &b, const CodeB
     const uint32_t count = static_cast<uint32_t>(sampled_blocks_.count());
     const SampleInput input{.blocks = blocks,
                             .bands = bands_.data(),
+                            .regions = b.regions(),
                             .coefficients = coefficients,
                             .sampled_blocks = sampled_blocks_.data(),
                             .table = b.sample_table.data(),
@@ -85,6 +102,7 @@ void RateController::sample(Device::Stream stream, const Buffers &b, const CodeB
 RateBuffers RateController::rate(const Buffers &b, const Tier2Buffers &t2) const {
     return {.t2 = t2,
             .bands = bands_.data(),
+            .regions = b.regions(),
             .slopes = b.slopes.data(),
             .bytes_at = b.bytes_at.data(),
             .bytes_at_or_above = b.bytes_at_or_above.data(),

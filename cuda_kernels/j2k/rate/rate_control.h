@@ -2,6 +2,8 @@
 // Rate control on a device: the slope at which tier-1 stops, hulls, thresholds, truncation.
 #pragma once
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "../../../common/j2k/rate/budget.h"
 #include "../../device_objects.h"
@@ -25,7 +27,11 @@ class RateController {
         DeviceArray<uint64_t> packet_bits, packet_bytes;
         DeviceArray<uint8_t> layer_passes;
         DeviceArray<uint32_t> layer_bytes;
-        bool cleared = false;  // what kernels need as zero, and leave so
+        DeviceArray<int16_t> region_weights;  // these where Params::takes_regions
+        std::optional<PinnedArray<int16_t>> next_weights;
+        bool has_regions = false;  // weights are not all zero
+        bool cleared = false;      // what kernels need as zero, and leave so
+        RegionWeights regions() const { return {region_weights.data()}; }
     };
 
     // params, geometry, budget and tier2 live longer. setup: the stream of uploads, to be waited for. is_short:
@@ -39,6 +45,8 @@ class RateController {
 
     // Each one queues its work. upload(): Buffers::begin.
     void clear(Device::Stream stream, Buffers &buffers) const;
+    // weights: see find_region_weights(). Buffers::next_weights must not be in use.
+    void upload_regions(Device::Stream stream, Buffers &buffers, const std::vector<int16_t> &weights) const;
     void upload(Device::Stream stream, const Buffers &buffers) const;
     // Finds the slope at which tier-1 stops. blocks: Geometry::blocks.
     void sample(Device::Stream stream, const Buffers &buffers, const CodeBlock *blocks,

@@ -12,7 +12,8 @@ namespace cudaenc::j2k {
 // Block coders have made the records of blocks. Truncation makes t2.layer_passes and t2.layer_bytes.
 struct RateBuffers {
     Tier2Buffers t2;
-    const BandCoding *bands;      // of t2.bands
+    const BandCoding *bands;  // of t2.bands
+    RegionWeights regions;
     uint16_t *slopes;             // [pass * blocks + block]: see HullSlopes
     uint32_t *bytes_at;           // [group][slope]: of truncation points with the slope; zero before, and after
     uint32_t *bytes_at_or_above;  // [group][slope]
@@ -38,6 +39,7 @@ constexpr int kSampleWarps = 4;
 struct SampleInput {
     const CodeBlock *blocks;
     const BandCoding *bands;
+    RegionWeights regions;                // not where passes are alternatives
     const uint32_t *coefficients;         // CodeBlock::coefficients
     const SampledBlock *sampled_blocks;   // [count]
     uint64_t *table, *held_back, *alike;  // [kStopBins]: bytes; these and done: zero before, and after

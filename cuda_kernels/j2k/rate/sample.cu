@@ -59,7 +59,8 @@ DEVICE int sample_steps(const Tile &tile, uint32_t valid, uint32_t negative, int
 // Adds a block's estimates to the table, for the blocks that it stands for. All but its first warp end idle.
 template <class Tile>
 DEVICE void sample_block(const SampleInput &p, const Tile &tile, uint32_t valid, uint32_t negative, int planes,
-                         const CodeBlock &b, uint32_t blocks) {
+                         const CodeBlock &b, const SampledBlock &sampled) {
+    const uint32_t blocks = sampled.blocks;
     SampledStep step{};
     const SampleLimit limit = sample_limit(p.allocation->budget[p.layers - 1], p.block_count, b.width * b.height);
     const int steps = sample_steps(tile, valid, negative, planes, limit, step);
@@ -70,7 +71,7 @@ DEVICE void sample_block(const SampleInput &p, const Tile &tile, uint32_t valid,
                is_coded = lane < steps && step.is_worth_coding(plane, propagation, p.lossy);
     const uint32_t bytes = step_bytes(warp_inclusive_add(is_coded ? step.bits(lane, p.style) : 0));
     const uint32_t before = warp_shuffle_up(bytes, 1), more = lane ? bytes - before : bytes;
-    const int weight = p.bands[b.precinct_band].weight;
+    const int weight = p.bands[b.precinct_band].weight + p.regions[sampled.block];
     uint32_t lowest = is_coded ? step.bin(lane, plane, weight, b.reversible) : 0;
     for (int distance = 1; distance < 32; distance <<= 1) {
         const uint32_t earlier = warp_shuffle_up(lowest, distance);
@@ -137,7 +138,7 @@ KERNEL_BLOCKS(kSampleWarps * 32, 8, j2k_rate_sample, SampleParams) {
         const int count = read_column(p.coefficients, b, lane, 0, column, negative);
         slice_column(column, count, [&](int plane, uint32_t word) { own[plane * 32 + lane] = word; });
         warp_sync();
-        sample_block(p, OneTile{own}, lane < b.width ? first_rows(b.height) : 0, negative, count, b, sampled.blocks);
+        sample_block(p, OneTile{own}, lane < b.width ? first_rows(b.height) : 0, negative, count, b, sampled);
     }
     find_stop_slope(p, sums, is_last);
 }
@@ -151,7 +152,7 @@ KERNEL(1024, j2k_rate_sample_tiled, SampleTiledParams)
     const SampledBlock sampled = p.sampled_blocks[block_x()];
     const CodeBlock &b = p.blocks[sampled.block];
     const LargeBlock large = read_large_block(p.coefficients, b, p.tiles_x, p.tiles_y, words, totals);
-    sample_block(p, large.tile, first_rows(large.rows), large.negative, large.planes, b, sampled.blocks);
+    sample_block(p, large.tile, first_rows(large.rows), large.negative, large.planes, b, sampled);
     find_stop_slope(p, sums, is_last);
 }
 

@@ -141,7 +141,7 @@ struct Predict : Measure {
 
     DEVICE_MEMBER Predict(const PredictedContextInput &p, uint32_t index, const CodeBlock &b, int planes)
         : Measure(p.t1, index),
-          stop(p.stop ? stop_rule(*p.stop, p.bands[b.precinct_band].weight) : StopRule()),
+          stop(p.stop ? stop_rule(*p.stop, p.bands[b.precinct_band].weight + p.regions[index]) : StopRule()),
           always_included(stop.always_included_passes(planes)) {}
     DEVICE_MEMBER bool needs_test(int pass, int plane) const { return stop.needs_test(pass, plane); }
     DEVICE_MEMBER bool skip(int pass, int plane) const { return stop.skip(pass, plane); }

@@ -67,6 +67,7 @@ using StyledContextTiledParams = KernelOf<StyledContextInput, "j2k/t1/context", 
 struct PredictedContextInput : ContextInput {
     const BandCoding *bands;
     const StopSlope *stop;  // nullptr: none ends before its last pass
+    RegionWeights regions;
 };
 using PredictedContextParams = KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_predicted">;
 using PredictedContextTiledParams = KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_tiled_predicted">;

@@ -56,12 +56,13 @@ Tier1Buffers Tier1Memory::buffers(const CodeBlock *blocks) const {
 }
 
 void model_contexts(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,
-                    const uint32_t *coefficients, const BandCoding *bands, const StopSlope *stop) {
+                    const uint32_t *coefficients, const BandCoding *bands, const StopSlope *stop,
+                    RegionWeights regions) {
     device.fill(stream, t1.work, 0, sizeof(WorkOrder));
     const ContextInput input{
         .t1 = t1, .coefficients = coefficients, .tiles_x = batch.tiles_x, .tiles_y = batch.tiles_y};
     const StyledContextInput styled{input, batch.coding.style};
-    const PredictedContextInput predicted{input, bands, stop};
+    const PredictedContextInput predicted{input, bands, stop, regions};
     const auto launch = [&](const auto &small, const auto &tiled) {
         if (const unsigned tiles = static_cast<unsigned>(batch.tiles_x * batch.tiles_y); tiles > 1)
             device.launch(stream, {batch.blocks}, tiles * 32, tiled);
@@ -109,15 +110,16 @@ void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch
 }
 
 MqCoder::MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, const CodewordRooms &rooms,
-                 const CodeBlock *blocks, const BandCoding *bands, int lanes)
+                 const CodeBlock *blocks, const BandCoding *bands, RegionWeights regions, int lanes)
     : device_(std::move(device)),
       memory_(device_, batch, rooms),
       t1_(memory_.buffers(blocks)),
       bands_(bands),
+      regions_(regions),
       lanes_(lanes) {}
 
 void MqCoder::analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) {
-    model_contexts(*device_, stream, memory_.batch, t1_, coefficients, bands_, stop);
+    model_contexts(*device_, stream, memory_.batch, t1_, coefficients, bands_, stop, regions_);
 }
 
 void MqCoder::code(Device::Stream stream) {

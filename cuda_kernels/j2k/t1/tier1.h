@@ -37,9 +37,10 @@ struct Tier1Memory {
     DeviceArray<WorkOrder> work;
 };
 
-// Context modelling. bands, stop: of truncatable blocks without a style, see PredictedContextInput.
+// Context modelling. bands, stop, regions: of truncatable blocks without a style, see PredictedContextInput.
 void model_contexts(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,
-                    const uint32_t *coefficients, const BandCoding *bands = nullptr, const StopSlope *stop = nullptr);
+                    const uint32_t *coefficients, const BandCoding *bands = nullptr, const StopSlope *stop = nullptr,
+                    RegionWeights regions = {});
 
 // MQ coding, in the order of symbols. order: [blocks], scratch; lanes: of a warp that take a block, 1 to 32.
 void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,
@@ -48,9 +49,9 @@ void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch
 // The block coder of T.800: context modelling, then MQ coding.
 class MqCoder : public BlockCoder {
   public:
-    // blocks, bands: on the device; lanes: see code_symbols().
+    // blocks, bands, regions: on the device; lanes: see code_symbols().
     MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, const CodewordRooms &rooms,
-            const CodeBlock *blocks, const BandCoding *bands, int lanes);
+            const CodeBlock *blocks, const BandCoding *bands, RegionWeights regions, int lanes);
     void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) override;
     void code(Device::Stream stream) override;
     const BlockRecords &records() const override { return t1_.coded; }
@@ -60,6 +61,7 @@ class MqCoder : public BlockCoder {
     const Tier1Memory memory_;
     const Tier1Buffers t1_;
     const BandCoding *const bands_;
+    const RegionWeights regions_;
     const int lanes_;
 };
 
