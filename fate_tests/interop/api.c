@@ -348,6 +348,8 @@ static void test_warnings(void)
     static const enum AVPixelFormat formats[] = { AV_PIX_FMT_GRAY8, AV_PIX_FMT_YA8 };
 
     static const char *const encoders[] = { "j2k_cuda", "mjpeg_cuda", "h264_cavlc_cuda" };
+    AVPacket *packets[2];
+    int count = 0;
 
     av_log_set_callback(count_warnings);
     for (int i = 0; i < FF_ARRAY_ELEMS(encoders); i++) {
@@ -379,16 +381,25 @@ static void test_warnings(void)
         check(avcodec_open2(avctx, codec, NULL) >= 0 && !warnings, "gray without a range", i);
         for (int frames = 0; frames < 2; frames++) {
             AVFrame *frame = av_frame_alloc();
+            AVFrameSideData *sd;
 
             frame->format = formats[i];
             frame->width  = WIDTH;
             frame->height = HEIGHT;
             av_frame_get_buffer(frame, 0);
             memset(frame->data[0], 0, frame->linesize[0] * HEIGHT);
-            av_frame_new_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST, sizeof(AVRegionOfInterest));
-            check(avcodec_send_frame(avctx, frame) >= 0 && warnings == 1, "regions of interest", frames);
+            sd = av_frame_new_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST, sizeof(AVRegionOfInterest));
+            *(AVRegionOfInterest *)sd->data = (AVRegionOfInterest) {
+                .self_size = sizeof(AVRegionOfInterest), .bottom = HEIGHT, .right = WIDTH, .qoffset = { -1, 8 },
+            };
+            check(avcodec_send_frame(avctx, frame) >= 0, "regions of interest", frames);
             av_frame_free(&frame);
         }
+        avcodec_send_frame(avctx, NULL);
+        take(avctx, packets, &count);
+        check(count == 2 && warnings == 1, "regions of interest without a target are said once", i);
+        while (count)
+            av_packet_free(&packets[--count]);
         avcodec_free_context(&avctx);
     }
     av_log_set_callback(av_log_default_callback);
