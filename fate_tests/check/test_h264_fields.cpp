@@ -90,7 +90,7 @@ CudaencConfig random_config(Random &random, const CudaencFormat &format, Log *lo
     o.qp = random.between(0, 51), o.aq = random.between(-1, 512);
     o.scene_cut = random.one_in(2) ? 20 : 0;
     o.slices = std::min(random.between(0, 2), (format.height / 2 + 15) / 16);
-    if (random.one_in(4)) o.slices = 0, o.slice_max_bytes = random.between(640, 1500);
+    if (random.one_in(4)) o.slices = 0, o.slice_max_bytes = random.between(1024, 2000);
     switch (random.below(4)) {
         case 0:
             o.rate_control = CUDAENC_H264_BIT_RATE;
