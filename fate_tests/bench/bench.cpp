@@ -359,7 +359,8 @@ class Bench {
                 json_.close('}');
             }
             // Nothing that decodes is far from its picture.
-            if (!c.is_j2k() && !c.fields) (jpeg_psnr(c.format, frames.first_on_host(), streams[0][0]) > 30 ? passed : failed)++;
+            if (!c.is_j2k() && !c.fields)
+                (jpeg_psnr(c.format, frames.first_on_host(), streams[0][0]) > 30 ? passed : failed)++;
         }
         std::printf("\n%d passed, %d failed\n", passed, failed);
         return failed != 0;
