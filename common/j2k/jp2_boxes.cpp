@@ -125,7 +125,7 @@ static std::string warning_of_boxes(const Params &p, const CudaencFrame &frame) 
 }
 
 std::string metadata_warning(const Params &p, const CudaencFrame &frame) {
-    const std::string boxes = warning_of_boxes(p, frame);
+    std::string boxes = warning_of_boxes(p, frame);
     if (!frame.region_count || p.takes_regions) return boxes;
     return "regions of interest have no effect: they weigh errors where the MQ coder meets a target of bytes by "
            "rate_control pcrd, psp or pst" +
