@@ -405,11 +405,11 @@ typedef struct CudaencH264Options {
                           default 0 */
     int intra_refresh; /**< Pictures in which columns of intra macroblocks pass over the picture, again and again; 0:
                           none; 1..1000, default 0 */
-    int slice_max_bytes; /**< Bytes of NAL units of slices at most, without start codes, with P pictures; 0: any;
-                            640..1000000, default 0 */
-    int lookahead; /**< Pictures that a P picture waits for, to lower QPs of what they are predicted from; 0: none;
-                      1..48, default 0 */
-    int weighted_prediction; /**< Weights of P pictures, which fades need; 0..1, default 0 */
+    int slice_max_bytes;     /**< Bytes of NAL units of slices at most, without start codes, with P pictures; 0: any;
+                                640..1000000, default 0 */
+    int lookahead;           /**< Pictures that a P picture waits for, to lower QPs of what they are predicted from; 0:
+                                none; 1..48, default 0 */
+    int weighted_prediction; /**< Weights of P pictures, which fades need; 0 or 1, default 0 */
 } CudaencH264Options;
 /** As cudaenc_j2k_init(). */
 int cudaenc_h264_init(CudaencH264Options *options, size_t size);
