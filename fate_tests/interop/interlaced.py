@@ -416,7 +416,7 @@ def check_words():
     for codec, pixels, height in (('mjpeg_cuda', 'yuvj422p', 79), ('mjpeg_cuda', 'yuvj420p', 78), ('j2k_cuda', 'yuv420p', 78)):
         done = encode(codec, 'tff', '-', '-f', 'null', pixels=pixels, size=(WIDTH, height), may_fail=True)
         expect(f'height {height} is not allowed with fields' in done.stderr.decode(), f'{codec} {height}: {done.stderr.decode()}')
-    for options, line in ((('-profile:v', 'baseline'), 'profile baseline is not allowed with fields'), (('-g', 12), 'gop_size 12 is not allowed with fields'),
+    for options, line in ((('-profile:v', 'baseline'), 'profile baseline is not allowed with fields'), (('-g', 12, '-lookahead', 4), 'lookahead 4 is not allowed with fields'),
                           (('-pix_fmt', 'yuv444p'), '4:4:4 is not allowed with fields'), (('-level', '4.2'), 'levels 2.1 to 4.1')):
         text = encode('h264_cavlc_cuda', 'tff', '-', '-f', 'null', *options, pixels='yuv420p', may_fail=True).stderr.decode()
         expect(line in text, f'h264_cavlc_cuda {options}: {text}')
