@@ -29,13 +29,22 @@ SequencePipeline::SequencePipeline(const Params &params, int slots, int threads,
       gop_(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks(), p_.picture.separate_field()) {
     for (int i = 0; i < slots; i++) pictures_[static_cast<size_t>(i)].slot = i;
     waiting_.reserve(static_cast<size_t>(slots));
-    if (p_.lookahead) lookahead_.emplace(p_.picture, p_.lookahead, p_.most_vertical_vector);
+    if (p_.lookahead) {
+        lookahead_.emplace(p_.picture, p_.lookahead);
+        comparison_.emplace(p_.picture, p_.most_vertical_vector);
+        for (Picture &picture : pictures_) {
+            picture.costs.resize(macroblocks_.size());
+            picture.offsets.resize(macroblocks_.size());
+        }
+    }
     if (p_.slice_max_bytes) division_.emplace(p_.picture.macroblocks(), p_.slice_max_bytes);
 }
 
 void SequencePipeline::take(int slot, const SourcePicture &frame) {
     Picture &picture = pictures_[static_cast<size_t>(slot)];
     packet_writer_.begin(picture, frame);
+    picture.ahead = {
+        .number = picture.number, .forced_key = picture.forced_key, .costs = picture.costs, .offsets = picture.offsets};
     for (int c = 0; c < p_.input.components; c++) {
         const CudaencComponent &k = p_.input.component[c];
         picture.layouts[static_cast<size_t>(c)] = layout_of(k, frame.data[k.plane], frame.stride[k.plane]);
@@ -45,7 +54,6 @@ void SequencePipeline::take(int slot, const SourcePicture &frame) {
 void SequencePipeline::queue(int slot) noexcept {
     packet_writer_.accept();
     const std::lock_guard lock(mutex_);
-    pictures_[static_cast<size_t>(slot)].end.reset();
     waiting_.push_back(slot);
     start_next();
 }
@@ -55,36 +63,38 @@ void SequencePipeline::flush() noexcept {
     if (waiting_.empty()) return;
     const uint64_t end = pictures_[static_cast<size_t>(waiting_.back())].number + 1;
     for (const int slot : waiting_)
-        if (Picture &picture = pictures_[static_cast<size_t>(slot)]; !picture.end) picture.end = end;
+        if (LookaheadPicture &picture = pictures_[static_cast<size_t>(slot)].ahead; !picture.end) picture.end = end;
     start_next();
 }
 
 // The first picture, once all are there that it looks at.
 void SequencePipeline::start_next() noexcept {
     if (codes_ || waiting_.empty()) return;
-    const bool ends = pictures_[static_cast<size_t>(waiting_.front())].end.has_value();
+    const bool ends = pictures_[static_cast<size_t>(waiting_.front())].ahead.end.has_value();
     if (!ends && waiting_.size() <= static_cast<size_t>(p_.lookahead)) return;
     codes_ = true;
     start(waiting_.front());
 }
 
-// The offsets to QPs of the first picture.
-const int8_t *SequencePipeline::look_ahead(int slot) {
-    std::vector<Lookahead::Picture> pictures;
+// Finds the offsets to QPs of the first picture.
+void SequencePipeline::look_ahead(Picture &picture) {
+    std::vector<LookaheadPicture *> pictures;
+    std::vector<Picture *> compared;
     {
         const std::lock_guard lock(mutex_);
-        const Picture &first = pictures_[static_cast<size_t>(slot)];
-        for (const int other : waiting_) {
-            const Picture &p = pictures_[static_cast<size_t>(other)];
-            if (p.number > first.number + static_cast<uint64_t>(p_.lookahead) || (first.end && p.number >= *first.end))
-                break;
-            pictures.push_back({.number = p.number, .forced_key = p.forced_key, .luma = p.layouts.data()});
+        for (const int slot : waiting_) {
+            Picture &later = pictures_[static_cast<size_t>(slot)];
+            if (!lookahead_->sees(picture.ahead, later.ahead)) break;
+            pictures.push_back(&later.ahead);
+            if (later.number >= compared_) compared.push_back(&later);
         }
     }
-    return lookahead_->find(
-        pictures, gop_,
-        [this](const SampleLayout &luma, SourcePyramid &source) { sequence_.load_source(luma, source, pool()); },
-        pool());
+    for (Picture *const each : compared) {
+        sequence_.load_source(each->layouts[0], comparison_->source(), pool());
+        comparison_->find(each->costs, pool());
+        compared_ = each->number + 1;
+    }
+    lookahead_->find(pictures, gop_);
 }
 
 // Of a picture that fails nothing is kept: the next one is an IDR picture.
@@ -110,7 +120,7 @@ std::optional<PooledBuffer> SequencePipeline::complete(int slot) {
 
 PooledBuffer SequencePipeline::code(int slot) {
     Picture &picture = pictures_[static_cast<size_t>(slot)];
-    if (lookahead_) picture.offsets = look_ahead(slot);
+    if (lookahead_) look_ahead(picture);
     sequence_.begin(picture.layouts.data(), pool());
     choose_type(picture);
     if (division_) set_slices();
@@ -166,7 +176,7 @@ void SequencePipeline::encode(Picture &picture) {
     const PictureQuality quality = {.qp = picture.qp,
                                     .effort = p_.effort,
                                     .aq_strength = p_.aq_strength,
-                                    .offsets = picture.offsets,
+                                    .offsets = lookahead_ ? picture.offsets.data() : nullptr,
                                     .counts = false,
                                     .reconstructs = true,
                                     .regions = picture.regions};

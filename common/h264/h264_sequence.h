@@ -31,8 +31,9 @@ class SequencePipeline : public CpuEncoder {
   protected:
     struct Picture : PictureState {
         std::array<SampleLayout, 3> layouts;
-        const int8_t *offsets = nullptr;  // of the lookahead
-        std::optional<uint64_t> end;  // the number behind the last picture that it may look at; else it waits for more
+        LookaheadPicture ahead;
+        std::vector<SourceCosts> costs;  // of the lookahead
+        std::vector<int8_t> offsets;     // likewise
     };
     void take(int slot, const SourcePicture &frame) override;
     void queue(int slot) noexcept override;
@@ -43,7 +44,7 @@ class SequencePipeline : public CpuEncoder {
 
   private:
     void start_next() noexcept;
-    const int8_t *look_ahead(int slot);
+    void look_ahead(Picture &picture);
     PooledBuffer code(int slot);
     void choose_type(Picture &picture);
     void encode(Picture &picture);
@@ -62,6 +63,8 @@ class SequencePipeline : public CpuEncoder {
     LineVector<int16_t> levels_;
     Gop gop_;
     std::optional<Lookahead> lookahead_;
+    std::optional<SourceComparison> comparison_;
+    uint64_t compared_ = 0;     // the number behind the last picture of it
     std::mutex mutex_;          // of what follows
     std::vector<int> waiting_;  // slots in order
     bool codes_ = false;        // the first of them

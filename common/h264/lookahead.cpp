@@ -8,9 +8,6 @@
 
 namespace cudaenc::h264 {
 
-// The QP of the search: vectors and costs do not depend on those of rate control, which come later.
-constexpr int kSearchQp = 26;
-
 namespace {
 
 // Of the 8x8 block in column x and row y. Intra predictions are those from the samples around it (8.3.3), from the
@@ -32,49 +29,48 @@ SourceCosts costs_of(const SourcePyramid &source, const SourcePyramid *before, i
 
 }  // namespace
 
-Lookahead::Lookahead(const PictureFormat &format, int pictures, int vertical)
-    : columns_(format.macroblock_columns()),
-      rows_(format.macroblock_rows()),
-      kept_(static_cast<size_t>(std::max(pictures / 2, 1))),
-      search_(columns_, rows_, vertical),
-      propagation_(columns_, rows_) {}
+// ---- The window
 
-const int8_t *Lookahead::find(const std::vector<Picture> &pictures, const Gop &gop, const Load &load,
-                              ThreadPool &pool) {
-    const uint64_t number = pictures.front().number;
-    for (; !costs_.empty() && first_ < number; first_++) costs_.pop_front();
-    if (costs_.empty()) first_ = number;
-    for (size_t i = costs_.size(); i < pictures.size(); i++) add(pictures[i], load, pool);
-    if (number < first_offsets_ || number >= first_offsets_ + offsets_.size()) {
-        std::vector<const SourcePicture8x8 *> known;
-        int since = gop.begins(pictures.front().forced_key) ? gop.size() : gop.pictures();
-        for (size_t i = 0; i < pictures.size(); i++, since++) {
-            costs_[i].key = pictures[i].forced_key || since >= gop.size();
-            if (costs_[i].key) since = 0;
-            known.push_back(&costs_[i]);
-        }
-        offsets_.resize(std::min(kept_, pictures.size()));
-        propagation_.find(known, offsets_);
-        first_offsets_ = number;
-    }
-    return offsets_[static_cast<size_t>(number - first_offsets_)].data();
+Lookahead::Lookahead(const PictureFormat &format, int pictures)
+    : ahead_(static_cast<uint64_t>(pictures)),
+      kept_(static_cast<size_t>(std::max(pictures / 2, 1))),
+      propagation_(format.macroblock_columns(), format.macroblock_rows()) {}
+
+bool Lookahead::sees(const LookaheadPicture &picture, const LookaheadPicture &later) const {
+    return later.number <= picture.number + ahead_ && (!picture.end || later.number < *picture.end);
 }
 
-// Of the first picture of a stream all costs are those of intra.
-void Lookahead::add(const Picture &picture, const Load &load, ThreadPool &pool) {
-    load(*picture.luma, source_);
-    SourcePicture8x8 result;
-    result.costs.resize(static_cast<size_t>(columns_ * rows_));
-    const bool predicted = has_before_;
-    if (predicted) search_.find_halves(source_, before_, motion_lambda_of(kSearchQp), pool);
+void Lookahead::find(std::span<LookaheadPicture *const> pictures, const Gop &gop) {
+    const LookaheadPicture &first = *pictures.front();
+    if (first.found_by && *first.found_by != first.number) return;
+    std::vector<SourcePicture8x8> known;
+    std::vector<int8_t *> offsets;
+    int since = gop.begins(first.forced_key) ? gop.size() : gop.pictures();
+    for (LookaheadPicture *const picture : pictures) {
+        const bool key = picture->forced_key || since >= gop.size();
+        since = key ? 1 : since + 1;
+        known.push_back({key, picture->costs});
+        if (offsets.size() == kept_) continue;
+        offsets.push_back(picture->offsets.data());
+        picture->found_by = first.number;
+    }
+    propagation_.find(known, offsets);
+}
+
+// ---- Costs
+
+SourceComparison::SourceComparison(const PictureFormat &format, int vertical)
+    : columns_(format.macroblock_columns()), rows_(format.macroblock_rows()), search_(columns_, rows_, vertical) {}
+
+void SourceComparison::find(std::span<SourceCosts> costs, ThreadPool &pool) {
+    if (has_before_) search_.find_halves(source_, before_, motion_lambda_of(kLookaheadQp), pool);
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
         for (int x = 0; x < columns_; x++) {
-            const Vector v = predicted ? search_.of_block(1, x, static_cast<int>(y)) : Vector{};
-            result.costs[y * static_cast<size_t>(columns_) + static_cast<size_t>(x)] =
-                costs_of(source_, predicted ? &before_ : nullptr, 8 * x, 8 * static_cast<int>(y), v);
+            const Vector v = has_before_ ? search_.of_block(1, x, static_cast<int>(y)) : Vector{};
+            costs[y * static_cast<size_t>(columns_) + static_cast<size_t>(x)] =
+                costs_of(source_, has_before_ ? &before_ : nullptr, 8 * x, 8 * static_cast<int>(y), v);
         }
     });
-    costs_.push_back(std::move(result));
     std::swap(source_, before_);
     has_before_ = true;
 }

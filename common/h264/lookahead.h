@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Looks at source pictures before they are coded: macroblocks that many later pictures are predicted from get a lower
-// QP.
+// QP. Every pipeline of P pictures finds costs in its own way, and asks for offsets in the order of pictures.
 #pragma once
-#include <deque>
-#include <functional>
+#include <optional>
 #include <vector>
 
 #include "gop.h"
@@ -12,35 +11,52 @@
 
 namespace cudaenc::h264 {
 
+// The QP of the search: vectors and costs do not depend on those of rate control, which come later.
+inline constexpr int kLookaheadQp = 26;
+
+// A picture in flight, as the lookahead knows it.
+struct LookaheadPicture {
+    uint64_t number;  // of the stream's pictures
+    bool forced_key;
+    std::span<SourceCosts> costs = {};      // of macroblocks
+    std::span<int8_t> offsets = {};         // of macroblocks, to QPs
+    std::optional<uint64_t> end = {};       // behind the last picture that it may look at; else it waits for more
+    std::optional<uint64_t> found_by = {};  // the picture with which its offsets were found
+};
+
 class Lookahead {
   public:
-    // pictures: that a picture looks ahead, at most. vertical: the level's limit for vectors, in samples.
-    Lookahead(const PictureFormat &format, int pictures, int vertical);
+    // pictures: that a picture looks ahead, at most.
+    Lookahead(const PictureFormat &format, int pictures);
 
-    // What is known of a picture that is not coded yet.
-    struct Picture {
-        uint64_t number;  // of the stream's pictures
-        bool forced_key;
-        const SampleLayout *luma;
-    };
-    // Loads a picture: see PredictedPictureCoder::load_source().
-    using Load = std::function<void(const SampleLayout &luma, SourcePyramid &source)>;
-    // The offsets to QPs of the first picture, until the next call. pictures: those in order from that one on, as far
-    // as it may look. Costs are propagated once for half of these pictures, which the next calls have.
-    const int8_t *find(const std::vector<Picture> &pictures, const Gop &gop, const Load &load, ThreadPool &pool);
+    // Whether a picture may look at one after it.
+    bool sees(const LookaheadPicture &picture, const LookaheadPicture &later) const;
+    // Finds offsets of the first picture, unless they were found with one before it. pictures: those in order from that
+    // one on, as far as it may look, with their costs. gop: ahead of the first one. Costs are propagated once for half
+    // of the pictures. Of the same pictures it may be asked again.
+    void find(std::span<LookaheadPicture *const> pictures, const Gop &gop);
 
   private:
-    void add(const Picture &picture, const Load &load, ThreadPool &pool);
-
-    const int columns_, rows_;
+    const uint64_t ahead_;
     const size_t kept_;  // pictures a propagation
+    Propagation propagation_;
+};
+
+// Finds the costs of pictures on the CPU, in order.
+class SourceComparison {
+  public:
+    // vertical: the level's limit for vectors, in samples.
+    SourceComparison(const PictureFormat &format, int vertical);
+    // Where the next picture is loaded, see PredictedPictureCoder::load_source().
+    SourcePyramid &source() { return source_; }
+    // Then its costs, of macroblocks. Of the first picture of a stream all are those of intra.
+    void find(std::span<SourceCosts> costs, ThreadPool &pool);
+
+  private:
+    const int columns_, rows_;
     MotionSearch search_;
     SourcePyramid source_, before_;
     bool has_before_ = false;
-    uint64_t first_ = 0, first_offsets_ = 0;  // numbers of the first ones of what follows
-    std::deque<SourcePicture8x8> costs_;
-    std::vector<std::vector<int8_t>> offsets_;
-    Propagation propagation_;
 };
 
 }  // namespace cudaenc::h264

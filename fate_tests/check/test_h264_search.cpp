@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The search for motion: shifted pictures' vectors, and on devices those of the CPU.
+// The search for motion: shifted pictures' vectors, and on devices those of the CPU; costs of the lookahead likewise.
 #include "../../common/h264/inter/search.h"
 #include "../../common/h264/intra/qp_choice.h"
+#include "../../common/h264/lookahead.h"
 #include "../../common/load_cpu.h"
 #include "../../cuda_kernels/h264/inter/motion_search.h"
 #include "testing.h"
@@ -128,6 +129,35 @@ void expect_same(const std::shared_ptr<Device> &device, const Pair &pair, int ve
         }
 }
 
+void expect_same_costs(const std::shared_ptr<Device> &device, const Pair &pair, int vertical, ThreadPool &pool) {
+    const size_t count = static_cast<size_t>(pair.columns() * pair.rows());
+    PictureFormat format;
+    format.width = pair.width;
+    format.height = pair.height;
+    SourceComparison comparison(format, vertical);
+    const DeviceMotionSearch on_device(device, pair.width, pair.height, vertical);
+    const DevicePyramid pyramids[2] = {on_device.make_pyramid(), on_device.make_pyramid()};
+    const DeviceMotionSearch::Buffers buffers = on_device.make_buffers();
+    const DeviceArray<SourceCosts> costs(device, count);
+    for (int i = 0; i < 2; i++) {
+        std::vector<SourceCosts> expected(count), own(count);
+        comparison.source() = pair.pyramid(i, pool);
+        comparison.find(expected, pool);
+        const auto uploaded = upload_now(device, pair.samples[i]);
+        on_device.build(nullptr, pair.layout(uploaded.data()), pyramids[i]);
+        if (i) on_device.find_halves(nullptr, pyramids[1], pyramids[0], motion_lambda_of(kLookaheadQp), buffers);
+        on_device.find_source_costs(nullptr, pyramids[i], i ? &pyramids[0] : nullptr, buffers, costs.data());
+        device->download(nullptr, own.data(), costs.data(), costs.bytes());
+        device->synchronize(Device::Stream{});
+        for (size_t m = 0; m < count; m++) {
+            const SourceCosts &a = own[m], &b = expected[m];
+            EXPECT(a.intra == b.intra && a.inter == b.inter && a.x == b.x && a.y == b.y,
+                   "%dx%d, picture %d, macroblock %zu: %d, %d by (%d, %d), not %d, %d by (%d, %d)", pair.width,
+                   pair.height, i, m, a.intra, a.inter, a.x, a.y, b.intra, b.inter, b.x, b.y);
+        }
+    }
+}
+
 START_TEST(devices) {
     const auto device = open_test_device(_i);
     ThreadPool pool(1);
@@ -135,7 +165,9 @@ START_TEST(devices) {
     for (int round = 0; round < 30; round++) {
         const int width = round == 0 ? 1 : random.between(1, 200), height = round == 1 ? 1 : random.between(1, 150);
         const Pair pair(random, width, height, random.between(0, 30), random.one_in(6));
-        expect_same(device, pair, random.of({8, 32, 128, 512}), random.between(0, kLastQp), pool);
+        const int vertical = random.of({8, 32, 128, 512});
+        expect_same(device, pair, vertical, random.between(0, kLastQp), pool);
+        expect_same_costs(device, pair, vertical, pool);
     }
 }
 END_TEST
@@ -148,7 +180,10 @@ START_TEST(large_pictures) {
     const Pair pair(random, large ? 3840 : 400, large ? 2160 : 240, 12, false);
     bench(
         "search", device, pair.columns() * pair.rows(), "macroblocks",
-        [&] { expect_same(device, pair, 512, 26, pool); }, "h264/inter");
+        [&] { expect_same(device, pair, 512, 26, pool); }, "h264/inter/search");
+    bench(
+        "lookahead", device, pair.columns() * pair.rows(), "macroblocks",
+        [&] { expect_same_costs(device, pair, 512, pool); }, "h264/inter/lookahead");
 }
 END_TEST
 

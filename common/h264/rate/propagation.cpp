@@ -30,15 +30,12 @@ Propagation::Propagation(int columns, int rows)
       later_(static_cast<size_t>(columns * rows)),
       before_(static_cast<size_t>(columns * rows)) {}
 
-void Propagation::find(std::span<const SourcePicture8x8 *const> pictures, std::span<std::vector<int8_t>> offsets) {
+void Propagation::find(std::span<const SourcePicture8x8> pictures, std::span<int8_t *const> offsets) {
     std::fill(later_.begin(), later_.end(), 0);
     for (size_t i = pictures.size(); i-- > 0;) {
-        const std::vector<SourceCosts> &costs = pictures[i]->costs;
-        if (i < offsets.size()) {
-            offsets[i].resize(costs.size());
-            std::transform(costs.begin(), costs.end(), later_.begin(), offsets[i].begin(), offset_of);
-        }
-        if (i) pass_on(*pictures[i]);
+        const std::span<const SourceCosts> costs = pictures[i].costs;
+        if (i < offsets.size()) std::transform(costs.begin(), costs.end(), later_.begin(), offsets[i], offset_of);
+        if (i) pass_on(pictures[i]);
     }
 }
 

@@ -14,8 +14,8 @@ struct SourceCosts {
     int16_t x, y;    // the vector, in samples of that size
 };
 struct SourcePicture8x8 {
-    bool key = false;                // it refers to no picture
-    std::vector<SourceCosts> costs;  // of macroblocks in raster order
+    bool key;                            // it refers to no picture
+    std::span<const SourceCosts> costs;  // of macroblocks in raster order
 };
 
 // Of an 8x8 block, what is taken for noise: it is not predicted from the picture before.
@@ -28,9 +28,9 @@ class Propagation {
   public:
     // Of pictures of so many macroblocks.
     Propagation(int columns, int rows);
-    // offsets: of the first pictures, as many as it has room for: [picture][macroblock], -kMostPropagation to 0, to be
-    // added to QPs. pictures: in order, at least as many.
-    void find(std::span<const SourcePicture8x8 *const> pictures, std::span<std::vector<int8_t>> offsets);
+    // offsets: where those of the first pictures go: [picture][macroblock], -kMostPropagation to 0, to be added to QPs.
+    // pictures: in order, at least as many.
+    void find(std::span<const SourcePicture8x8> pictures, std::span<int8_t *const> offsets);
 
   private:
     void pass_on(const SourcePicture8x8 &picture);

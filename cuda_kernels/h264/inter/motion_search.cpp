@@ -71,27 +71,47 @@ void DeviceMotionSearch::build_halves(Device::Stream stream, const DevicePyramid
     }
 }
 
+SearchArguments DeviceMotionSearch::arguments_of(const DevicePyramid &source, const DevicePyramid &before,
+                                                 uint32_t lambda, int level, const Buffers &buffers) const {
+    VectorGrid above{};
+    if (const int i = level + 1; i < kPyramidLevels)
+        above = {buffers.grids[i].data(), level_blocks(i, columns_), level_blocks(i, rows_)};
+    return {.columns = columns_,
+            .rows = rows_,
+            .vertical = vertical_,
+            .lambda = lambda,
+            .source = source.levels[level].plane(),
+            .before = before.levels[level].plane(),
+            .above = above};
+}
+
+void DeviceMotionSearch::find_halves(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before,
+                                     uint32_t lambda, const Buffers &buffers) const {
+    for (int level = kPyramidLevels - 1; level > 0; level--)
+        device_->launch(stream, grid_of_warps(level_blocks(level, columns_) * level_blocks(level, rows_)),
+                        kSearchThreads,
+                        LevelSearchParams{arguments_of(source, before, lambda, level, buffers), level,
+                                          buffers.grids[level].data()});
+}
+
 void DeviceMotionSearch::find(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before,
                               uint32_t lambda, const Buffers &buffers) const {
-    VectorGrid above{};
-    for (int level = kPyramidLevels - 1; level >= 0; level--) {
-        const SearchArguments arguments{.columns = columns_,
-                                        .rows = rows_,
-                                        .vertical = vertical_,
-                                        .lambda = lambda,
-                                        .source = source.levels[level].plane(),
-                                        .before = before.levels[level].plane(),
-                                        .above = above};
-        if (level == 0) {
-            device_->launch(stream, grid_of_warps(columns_ * rows_), kSearchThreads,
-                            MacroblockSearchParams{arguments, buffers.found.data()});
-            break;
-        }
-        const int columns = level_blocks(level, columns_), rows = level_blocks(level, rows_);
-        device_->launch(stream, grid_of_warps(columns * rows), kSearchThreads,
-                        LevelSearchParams{arguments, level, buffers.grids[level].data()});
-        above = {buffers.grids[level].data(), columns, rows};
-    }
+    find_halves(stream, source, before, lambda, buffers);
+    device_->launch(stream, grid_of_warps(columns_ * rows_), kSearchThreads,
+                    MacroblockSearchParams{arguments_of(source, before, lambda, 0, buffers), buffers.found.data()});
+}
+
+void DeviceMotionSearch::find_source_costs(Device::Stream stream, const DevicePyramid &source,
+                                           const DevicePyramid *before, const Buffers &buffers,
+                                           SourceCosts *costs) const {
+    const int macroblocks = columns_ * rows_;
+    device_->launch(stream, {static_cast<unsigned>(ceil_div(macroblocks, kLookaheadThreads / 16))}, kLookaheadThreads,
+                    SourceCostsParams{.columns = columns_,
+                                      .macroblocks = macroblocks,
+                                      .now = source.levels[1].plane(),
+                                      .before = (before ? *before : source).levels[1].plane(),
+                                      .vectors = before ? buffers.grids[1].data() : nullptr,
+                                      .costs = costs});
 }
 
 void DeviceMotionSearch::find_costs(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before,

@@ -5,6 +5,7 @@
 
 #include "device_plane.h"
 #include "fade_params.h"
+#include "lookahead_params.h"
 #include "scene_params.h"
 #include "search_params.h"
 
@@ -44,12 +45,20 @@ class DeviceMotionSearch {
     // Queues the search; lambda: satd_lambda_of().
     void find(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before, uint32_t lambda,
               const Buffers &buffers) const;
+    // The same of levels from 1 on alone.
+    void find_halves(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before, uint32_t lambda,
+                     const Buffers &buffers) const;
+    // Queues the costs of macroblocks for the lookahead, behind find_halves(). before: nullptr: there is none.
+    void find_source_costs(Device::Stream stream, const DevicePyramid &source, const DevicePyramid *before,
+                           const Buffers &buffers, SourceCosts *costs) const;
     // Queues the sums that tell of scene cuts and of the better field, behind find(). costs: of rows of macroblocks, in
     // pinned memory as well.
     void find_costs(Device::Stream stream, const DevicePyramid &source, const DevicePyramid &before,
                     const Buffers &buffers, SceneCosts *costs) const;
 
   private:
+    SearchArguments arguments_of(const DevicePyramid &source, const DevicePyramid &before, uint32_t lambda, int level,
+                                 const Buffers &buffers) const;
     void build_halves(Device::Stream stream, const DevicePyramid &to) const;
 
     const std::shared_ptr<Device> device_;
