@@ -127,7 +127,8 @@ class Ring {
         const size_t slot = oldest_;
         if (when == Receive::when_due && !flushed_ && !full()) return CUDAENC_AGAIN;
         if (when == Receive::when_done && !pipeline_->done(static_cast<int>(slot))) return CUDAENC_AGAIN;
-        if (!flushed_ && in_flight_ <= static_cast<size_t>(pipeline_->lookahead())) pipeline_->flush();
+        if (!ended_ && in_flight_ <= static_cast<size_t>(pipeline_->lookahead())) end_lookahead();
+        if (ended_) ended_--;
         opaque = opaque_[slot];
         oldest_ = (slot + 1) % opaque_.size();
         in_flight_--;
@@ -137,15 +138,20 @@ class Ring {
 
     void flush() {  // no input follows
         flushed_ = true;
-        if (pipeline_) pipeline_->flush();
+        if (pipeline_) end_lookahead();
     }
 
     void change_rate(const RateChange &change) { pipeline_->change_rate(change); }
 
   private:
+    void end_lookahead() {
+        pipeline_->flush();
+        ended_ = in_flight_;
+    }
     std::unique_ptr<P> pipeline_;
     std::vector<void *> opaque_;  // [slot]
     size_t oldest_ = 0, in_flight_ = 0;
+    size_t ended_ = 0;  // of those in flight, the oldest ones, which wait for no later input
     bool flushed_ = false;
 };
 

@@ -742,6 +742,16 @@ START_TEST(a_wait_ends_the_lookahead) {
     EXPECT_EQ(fake.flushes, 1);
     ring.flush();
     EXPECT_EQ(fake.flushes, 2);
+    // Those that a flush has ended wait for nothing that comes later, so who takes them does not end others.
+    for (int i = 0; i < 2; i++) {
+        ring.submit(i, nullptr);
+        if (i == 0) ring.flush();
+    }
+    fake.ahead = 2;
+    EXPECT_EQ(ring.receive(output, opaque, Receive::now), CUDAENC_OK);
+    EXPECT_EQ(fake.flushes, 3);
+    EXPECT_EQ(ring.receive(output, opaque, Receive::now), CUDAENC_OK);
+    EXPECT_EQ(fake.flushes, 4);
 }
 END_TEST
 
