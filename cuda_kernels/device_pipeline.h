@@ -92,6 +92,7 @@ class DevicePipeline : public P {
         S &s = *slots_[static_cast<size_t>(slot)];
         try {
             if (s.deferred) queue_deferred();
+            if (s.deferred) return false;
             while (!s.output && !s.error) {
                 if (!device_->done(s.awaited)) return false;
                 go_on_or_complete(s);
@@ -114,11 +115,11 @@ class DevicePipeline : public P {
 
     // The life of an input, as on the CPU. take() copies it but for samples. queue() queues the upload and the work of
     // the slot on its stream, and calls mark() where a stage after the upload begins. It may defer the work, to queue
-    // it with that of later inputs. Then queue_deferred() queues all that was deferred; where it fails, each of these
-    // slots has the error. go_on() follows that work: it returns false, or queues more of it and is called again.
-    // complete() comes last and fills the output, which outlives the copies that it may queue_download() into it.
-    // submitted() follows a submit() that did not fail. reset() follows an error, once nothing runs: it makes the slot
-    // as new.
+    // it with that of later inputs. Then queue_deferred() queues what was deferred, but for what has to wait for later
+    // inputs; where it fails, each of these slots has the error. go_on() follows that work: it returns false, or queues
+    // more of it and is called again. complete() comes last and fills the output, which outlives the copies that it may
+    // queue_download() into it. submitted() follows a submit() that did not fail. reset() follows an error, once
+    // nothing runs: it makes the slot as new.
     virtual void take(S &, const Input &) = 0;
     virtual void queue(S &) = 0;
     virtual void queue_deferred() {}

@@ -43,8 +43,10 @@ SequencePipeline::SequencePipeline(const Params &params, int slots, int threads,
 void SequencePipeline::take(int slot, const SourcePicture &frame) {
     Picture &picture = pictures_[static_cast<size_t>(slot)];
     packet_writer_.begin(picture, frame);
-    picture.ahead = {
-        .number = picture.number, .forced_key = picture.forced_key, .costs = picture.costs, .offsets = picture.offsets};
+    picture.ahead = {.number = picture.number,
+                     .forced_key = picture.forced_key,
+                     .costs = picture.costs,
+                     .offsets = picture.offsets.data()};
     for (int c = 0; c < p_.input.components; c++) {
         const CudaencComponent &k = p_.input.component[c];
         picture.layouts[static_cast<size_t>(c)] = layout_of(k, frame.data[k.plane], frame.stride[k.plane]);

@@ -42,7 +42,7 @@ bool Lookahead::sees(const LookaheadPicture &picture, const LookaheadPicture &la
 
 void Lookahead::find(std::span<LookaheadPicture *const> pictures, const Gop &gop) {
     const LookaheadPicture &first = *pictures.front();
-    if (first.found_by && *first.found_by != first.number) return;
+    if (first.has_offsets()) return;
     std::vector<SourcePicture8x8> known;
     std::vector<int8_t *> offsets;
     int since = gop.begins(first.forced_key) ? gop.size() : gop.pictures();
@@ -51,7 +51,7 @@ void Lookahead::find(std::span<LookaheadPicture *const> pictures, const Gop &gop
         since = key ? 1 : since + 1;
         known.push_back({key, picture->costs});
         if (offsets.size() == kept_) continue;
-        offsets.push_back(picture->offsets.data());
+        offsets.push_back(picture->offsets);
         picture->found_by = first.number;
     }
     propagation_.find(known, offsets);

@@ -19,9 +19,10 @@ struct LookaheadPicture {
     uint64_t number;  // of the stream's pictures
     bool forced_key;
     std::span<SourceCosts> costs = {};      // of macroblocks
-    std::span<int8_t> offsets = {};         // of macroblocks, to QPs
+    int8_t *offsets = nullptr;              // of macroblocks, to QPs
     std::optional<uint64_t> end = {};       // behind the last picture that it may look at; else it waits for more
     std::optional<uint64_t> found_by = {};  // the picture with which its offsets were found
+    bool has_offsets() const { return found_by && *found_by != number; }  // of a picture before
 };
 
 class Lookahead {
@@ -31,7 +32,7 @@ class Lookahead {
 
     // Whether a picture may look at one after it.
     bool sees(const LookaheadPicture &picture, const LookaheadPicture &later) const;
-    // Finds offsets of the first picture, unless they were found with one before it. pictures: those in order from that
+    // Finds offsets of the first picture, unless it has_offsets(). pictures: those in order from that
     // one on, as far as it may look, with their costs. gop: ahead of the first one. Costs are propagated once for half
     // of the pictures. Of the same pictures it may be asked again.
     void find(std::span<LookaheadPicture *const> pictures, const Gop &gop);

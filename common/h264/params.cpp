@@ -560,7 +560,6 @@ RateTarget changed_rate(const Params &p, RateTarget r, const RateChange &change)
 std::string only_on_cpu(const Params &p) {
     if (p.gop_size == 1) return {};
     if (p.effort != kAllTypes) return format_string("P pictures with effort %d", p.effort);
-    if (p.lookahead) return format_string("P pictures with lookahead %d", p.lookahead);
     if (p.slice_max_bytes && p.picture.macroblocks() > UINT16_MAX)  // as many slices at most
         return format_string("P pictures of %d macroblocks with slice_max_bytes", p.picture.macroblocks());
     return {};

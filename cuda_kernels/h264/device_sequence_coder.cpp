@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "../../common/h264/intra/qp_choice.h"
+#include "../../common/h264/lookahead.h"
 #include "intra/adaptive_qp_params.h"
 
 namespace cudaenc::h264 {
@@ -68,13 +69,17 @@ SequenceFrame DeviceSequenceCoder::make_frame() const {
     return frame;
 }
 
-SequenceBuffers DeviceSequenceCoder::make_buffers(bool finds_costs, bool weighs) const {
+SequenceBuffers DeviceSequenceCoder::make_buffers(bool finds_costs, bool weighs, bool looks_ahead) const {
     SequenceBuffers buffers{
         .intra = intra_coder_.make_buffers(), .intra_macroblocks = intra_macroblocks_.make_buffers(), .searches = {}};
     for (size_t i = 0; i < between_.size(); i++) buffers.searches.push_back(search_.make_buffers());
     const size_t rows = between_.size() * static_cast<size_t>(rows_);
     if (finds_costs) buffers.costs = std::make_unique<PinnedArray<SceneCosts>>(device_, rows);
     if (weighs) buffers.weighed = search_.make_weighed_source();
+    const size_t count = static_cast<size_t>(format_.macroblocks());
+    if (looks_ahead)
+        buffers.lookahead.reset(
+            new LookaheadBuffers{{device_, count}, {device_, count}, {device_, count}, {device_, count}});
     return buffers;
 }
 
@@ -94,7 +99,6 @@ void DeviceSequenceCoder::load(Device::Stream stream, const Picture &picture) co
 
 void DeviceSequenceCoder::search(Device::Stream stream, const Picture &picture) const {
     if (!picture.before[0]) return;
-    choose_qps(stream, picture);
     if (host_slices_.empty()) intra_macroblocks_.rank(stream, picture.components, picture.buffers->intra_macroblocks);
     const SequenceBuffers &b = *picture.buffers;
     if (b.weighed) search_.weigh(stream, picture.own->source, picture.before[0]->source, *b.weighed);
@@ -105,6 +109,21 @@ void DeviceSequenceCoder::search(Device::Stream stream, const Picture &picture) 
         if (b.costs)
             search_.find_costs(stream, source, before, b.searches[i], b.costs->data() + i * static_cast<size_t>(rows_));
     }
+}
+
+void DeviceSequenceCoder::find_source_costs(Device::Stream stream, const SequenceBuffers &buffers,
+                                            const SequenceFrame &own, const SequenceFrame *before) const {
+    const DevicePyramid *const source = before ? &before->source : nullptr;
+    const DeviceMotionSearch::Buffers &search = buffers.searches.front();
+    const LookaheadBuffers &to = *buffers.lookahead;
+    if (source) search_.find_halves(stream, own.source, *source, motion_lambda_of(kLookaheadQp), search);
+    search_.find_source_costs(stream, own.source, source, search, to.costs.data());
+    device_->download(stream, to.host_costs.data(), to.costs.data(), to.costs.bytes());
+}
+
+void DeviceSequenceCoder::upload_offsets(Device::Stream stream, const SequenceBuffers &buffers) const {
+    const LookaheadBuffers &b = *buffers.lookahead;
+    device_->upload(stream, b.offsets.data(), b.host_offsets.data(), b.offsets.bytes());
 }
 
 SceneCosts DeviceSequenceCoder::scene_costs(const SequenceBuffers &buffers, int distance) const {
@@ -131,7 +150,8 @@ void DeviceSequenceCoder::choose_qps(Device::Stream stream, const Picture &pictu
                                                     .lowest = format_.lowest_qp,
                                                     .bit_depth = format_.bit_depth,
                                                     .regions = picture.regions},
-                                         .qps = b.intra.qps.data()});
+                                         .qps = b.intra.qps.data(),
+                                         .offsets = offsets(picture)});
         return;
     }
     const int qp = std::min(picture.qp, kMaxQp);
@@ -154,7 +174,8 @@ void DeviceSequenceCoder::code(Device::Stream stream, const Picture &picture) {
                           {.buffers = &picture.buffers->intra,
                            .components = picture.components,
                            .qp = picture.qp,
-                           .regions = picture.regions},
+                           .regions = picture.regions,
+                           .offsets = offsets(picture)},
                           aq_strength_, planes, slices_.data());
     }
     finish_picture(*device_, stream,

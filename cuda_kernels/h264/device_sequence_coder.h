@@ -20,6 +20,14 @@ struct SequenceFrame {
     DevicePlane decoded[3];  // see decoded_sample_bytes()
 };
 
+// What the lookahead has of a picture in flight, of macroblocks.
+struct LookaheadBuffers {
+    DeviceArray<SourceCosts> costs;
+    PinnedArray<SourceCosts> host_costs;
+    PinnedArray<int8_t> host_offsets;  // to QPs
+    DeviceArray<int8_t> offsets;
+};
+
 // The device memory of a picture in flight.
 struct SequenceBuffers {
     IntraBuffers intra;  // macroblocks and levels, QPs, and what an IDR picture takes
@@ -28,6 +36,7 @@ struct SequenceBuffers {
     std::optional<int> constant_qp = {};                       // that intra.qps has
     std::unique_ptr<PinnedArray<SceneCosts>> costs = nullptr;  // of searches, of rows of macroblocks; or none
     std::unique_ptr<WeighedSource> weighed = nullptr;          // with weighted prediction, of frames
+    std::unique_ptr<LookaheadBuffers> lookahead = nullptr;     // or none
 };
 
 // Pictures are loaded and searched ahead, each on a stream of its own. They are coded in order, all on one stream, with
@@ -41,8 +50,8 @@ class DeviceSequenceCoder {
     // The slices of what is coded from here on, in place of the format's. Queues a copy; nothing is in flight.
     void set_slices(Device::Stream stream, const std::vector<Slice> &slices);
     SequenceFrame make_frame() const;
-    // finds_costs: scene_costs() follow; weighs: weights().
-    SequenceBuffers make_buffers(bool finds_costs, bool weighs = false) const;
+    // finds_costs: scene_costs() follow; weighs: weights(); looks_ahead: QPs have the offsets of a lookahead.
+    SequenceBuffers make_buffers(bool finds_costs, bool weighs = false, bool looks_ahead = false) const;
 
     struct Picture {
         SequenceBuffers *buffers;
@@ -57,7 +66,11 @@ class DeviceSequenceCoder {
     };
     // Queues what needs the source alone.
     void load(Device::Stream stream, const Picture &picture) const;
-    // Queues what needs the QP, and the source of the picture before: the search, QPs of macroblocks.
+    // Queues the costs that a lookahead takes, which need the source of the picture before as well. before: nullptr:
+    // there is none. Their search is overwritten by search().
+    void find_source_costs(Device::Stream stream, const SequenceBuffers &buffers, const SequenceFrame &own,
+                           const SequenceFrame *before) const;
+    // Queues what needs the QP and the source of the picture before: the search.
     void search(Device::Stream stream, const Picture &picture) const;
     // Of a picture that was searched, once the stream has run that: by the picture that is so many before.
     SceneCosts scene_costs(const SequenceBuffers &buffers, int distance) const;
@@ -66,8 +79,13 @@ class DeviceSequenceCoder {
         return buffers.weighed ? *buffers.weighed->host_weights.data() : PictureWeights{};
     }
 
-    // Queues the coding: macroblocks and levels, for DeviceSliceCoder. Behind search(), and keep() of the picture
-    // before.
+    // Queues the upload of the offsets that a lookahead has found. Ahead of choose_qps(), and of code().
+    void upload_offsets(Device::Stream stream, const SequenceBuffers &buffers) const;
+    // Queues the choice of QPs of a P picture's macroblocks.
+    void choose_qps(Device::Stream stream, const Picture &picture) const;
+
+    // Queues the coding: macroblocks and levels, for DeviceSliceCoder. Behind search(), choose_qps(), and keep() of the
+    // picture before.
     void code(Device::Stream stream, const Picture &picture);
     // Queues what makes it a reference of the next ones.
     void keep(Device::Stream stream, const Picture &picture);
@@ -76,13 +94,15 @@ class DeviceSequenceCoder {
 
   private:
     bool is_adaptive(const Picture &picture) const {
-        return (aq_strength_ || picture.regions.count) && picture.qp <= kMaxQp;
+        return (aq_strength_ || offsets(picture) || picture.regions.count) && picture.qp <= kMaxQp;
+    }
+    static const int8_t *offsets(const Picture &picture) {
+        return picture.buffers->lookahead ? picture.buffers->lookahead->offsets.data() : nullptr;
     }
     // What motion is searched for.
     static const DevicePyramid &compared(const Picture &picture) {
         return picture.buffers->weighed ? picture.buffers->weighed->pyramid : picture.own->source;
     }
-    void choose_qps(Device::Stream stream, const Picture &picture) const;
     void code_predicted(Device::Stream stream, const Picture &picture);
     // Samples between samples of a reference, of 8 bits; the plane of whole ones is empty where decoded[0] has bytes.
     struct Between {

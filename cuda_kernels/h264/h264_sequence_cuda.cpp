@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../../common/h264/gop.h"
+#include "../../common/h264/lookahead.h"
 #include "../../common/h264/packet_writer.h"
 #include "../../common/h264/slice_division.h"
 #include "../device_encoder.h"
@@ -29,13 +30,15 @@ struct LoadedFrame : SequenceFrame {
 
 struct Slot : FrameSlot {
     Slot(const std::shared_ptr<Device> &device, const DeviceSequenceCoder &coder, const DeviceSliceCoder &slice_coder,
-         size_t slices, bool finds_costs, bool weighs, bool divides)
+         size_t slices, bool finds_costs, bool weighs, bool divides, bool looks_ahead)
         : FrameSlot(device),
-          buffers(coder.make_buffers(finds_costs, weighs)),
+          buffers(coder.make_buffers(finds_costs, weighs, looks_ahead)),
           coded(slice_coder.make_buffers(divides)),
           host_headers(device, slices),
           headers(device, slices),
+          compared(device, false),
           searched(device, false),
+          prepared(device, false),
           macroblocks_coded(device, false) {}
     PictureState picture{};
     struct {
@@ -47,7 +50,9 @@ struct Slot : FrameSlot {
     PictureBuffers coded;
     PinnedArray<SliceHeaderBits> host_headers;
     DeviceArray<SliceHeaderBits> headers;
-    Event searched, macroblocks_coded;
+    Event compared;  // behind costs of the lookahead
+    Event searched, prepared, macroblocks_coded;
+    LookaheadPicture ahead{};
     const LoadedFrame *own = nullptr;
     std::array<const LoadedFrame *, 2> before{};  // pictures before as sources, the last one first; nullptr: none
     int searched_qp = -1;                         // -1: the picture is not searched
@@ -73,14 +78,16 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         gop_.emplace(p_.gop_size, p_.least_gop_size, p_.scene_cut, p_.picture.macroblocks(), fields_);
         planner_ = std::make_unique<QpPlanner>(p_.rate, slots);
         if (p_.slice_max_bytes) division_.emplace(p_.picture.macroblocks(), p_.slice_max_bytes);
+        if (p_.lookahead) lookahead_.emplace(p_.picture, p_.lookahead);
         const size_t most_slices = division_ ? static_cast<size_t>(p_.picture.macroblocks()) : p_.slices.size();
         order_.reserve(static_cast<size_t>(slots));
+        waiting_.reserve(static_cast<size_t>(slots));
         // More than slots: what the oldest picture in flight refers to, or may.
         for (int i = 0; i < slots + (fields_ ? 2 : 1); i++)
             frames_.push_back(std::make_unique<LoadedFrame>(device_, coder_.make_frame()));
         for (int i = 0; i < slots; i++) {
             add_slot(std::make_unique<Slot>(device_, coder_, slice_coder_, most_slices, needs_costs(),
-                                            p_.weighted_prediction, division_.has_value()));
+                                            p_.weighted_prediction, division_.has_value(), p_.lookahead > 0));
             slot(i).picture.slot = i;
         }
     }
@@ -92,8 +99,15 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
     std::span<const uint8_t> extradata() const override { return packet_writer_.parameter_sets(); }
     void change_rate(const RateChange &change) override { packet_writer_.change_rate(change); }
 
+    int lookahead() const noexcept override { return p_.lookahead; }
+    void flush() noexcept override {
+        for (Slot *const s : waiting_)
+            if (!s->ahead.end) s->ahead.end = waiting_.back()->ahead.number + 1;
+        queue_deferred();
+    }
+
     PooledBuffer finish(int slot) override {
-        start_deferred();
+        queue_deferred();
         PooledBuffer packet = DeviceEncoder::finish(slot);
         std::erase(order_, &this->slot(slot));
         return packet;
@@ -104,9 +118,18 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         DeviceEncoder::take(s, frame);
         packet_writer_.begin(s.picture, s.frame);
         s.as_key = {s.picture.header, s.picture.prefix, s.picture.sei_at};
+        s.ahead = {.number = s.picture.number, .forced_key = s.picture.forced_key};
+        if (const LookaheadBuffers *const b = s.buffers.lookahead.get()) {
+            s.ahead.costs = {b->host_costs.data(), static_cast<size_t>(p_.picture.macroblocks())};
+            s.ahead.offsets = b->host_offsets.data();
+        }
     }
 
+    // Whether pictures are queued before those ahead of them are known to stand.
+    bool runs_ahead() const { return p_.rate.constant() && !division_ && !codes_again_ && this->timed_stages() == 0; }
+
     // At a constant QP a picture is searched at once, and waits until the next one comes before its type is chosen.
+    // With a lookahead each picture waits, until one more has come than it looks at.
     void queue(Slot &s) override {
         LoadedFrame &own = *frames_[next_frame_];
         s.own = &own;
@@ -117,43 +140,46 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
         mark(s, kSearch);
         coder_.load(s.stream, picture_of(s));
         device_->record(own.loaded, s.stream);
-        const bool ahead = p_.rate.constant() && !division_ && !codes_again_ && s.times.empty();
+        if (lookahead_) {
+            if (s.before[0]) device_->wait(s.stream, s.before[0]->loaded);
+            coder_.find_source_costs(s.stream, s.buffers, own, s.before[0]);
+            device_->record(s.compared, s.stream);
+        }
+        const bool ahead = runs_ahead();
         if (ahead && s.before[0]) {
             s.picture.key = false;
             planner_->plan(s.picture);
             search(s);
         }
-        start_deferred();
-        if (!ahead) settle_all();
-        if (ahead && s.before[0] && plans_by_search()) {
+        queue_deferred();
+        if (lookahead_ || (ahead && s.before[0] && plans_by_search())) {
             s.deferred = true;
-            deferred_ = &s;
+            waiting_.push_back(&s);
         } else {
             start(s);
         }
     }
-    void queue_deferred() override {
-        Slot *const s = std::exchange(deferred_, nullptr);
-        if (!s) return;
-        s->deferred = false;
-        try {
-            start(*s);
-            device_->record(s->worked, s->stream);
-            s->awaited = s->worked;
-        } catch (...) {
-            s->error = std::current_exception();
-            lose(*s);
-            throw;
-        }
-    }
-    // The deferred picture has its own errors.
-    void start_deferred() noexcept {
-        try {
-            queue_deferred();
-        } catch (...) {
+    // Those that need not wait for others; where they do not run ahead, the first one. Each has its own errors.
+    void queue_deferred() noexcept override {
+        while (!waiting_.empty() &&
+               (waiting_.front()->ahead.end || waiting_.size() > static_cast<size_t>(p_.lookahead))) {
+            Slot &s = *waiting_.front();
+            waiting_.erase(waiting_.begin());
+            s.deferred = false;
+            try {
+                start(s);
+                device_->record(s.worked, s.stream);
+                s.awaited = s.worked;
+                mark(s, kDownload);
+            } catch (...) {
+                s.error = std::current_exception();
+                lose(s);
+            }
+            if (!runs_ahead()) break;
         }
     }
     void start(Slot &s) {
+        if (!runs_ahead()) settle_all();
         order_.push_back(&s);
         plan(s);
         encode(s);
@@ -162,8 +188,24 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
     bool needs_costs() const { return fields_ || gop_->looks_for_cuts(); }
     // Whether a picture's type, its reference or its weights follow from its search.
     bool plans_by_search() const { return needs_costs() || p_.weighted_prediction; }
+    // Offsets to QPs, which the first picture of a window finds for others.
+    void look_ahead(Slot &s) {
+        if (!s.ahead.has_offsets()) {
+            std::vector<LookaheadPicture *> pictures;
+            const auto look = [&](Slot *later) {
+                if (!lookahead_->sees(s.ahead, later->ahead)) return;
+                device_->synchronize(later->compared);
+                pictures.push_back(&later->ahead);
+            };
+            std::for_each(std::find(order_.begin(), order_.end(), &s), order_.end(), look);
+            std::for_each(waiting_.begin(), waiting_.end(), look);
+            lookahead_->find(pictures, *gop_);
+        }
+        coder_.upload_offsets(s.stream, s.buffers);
+    }
     // The picture's type, and its first QP.
     void plan(Slot &s) {
+        if (lookahead_) look_ahead(s);
         s.gop.emplace(*gop_);
         if (division_) s.division.emplace(*division_);
         s.picture.header = s.as_key.header;
@@ -242,10 +284,13 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
             packet_writer_.make_headers(s.picture, division_->slices());
         else
             packet_writer_.make_headers(s.picture);
-        if (picture.before[0]) search(s);
+        if (picture.before[0]) {
+            search(s);
+            coder_.choose_qps(s.stream, picture);
+        }
+        device_->record(s.prepared, s.stream);
         mark(s, kPicture);
-        // What was searched as a P picture, before it became a key picture, wrote QPs too.
-        device_->wait(chain_, s.searched_qp != -1 ? s.searched : s.own->loaded);
+        device_->wait(chain_, s.prepared);
         coder_.code(chain_, picture);
         device_->record(s.macroblocks_coded, chain_);
         coder_.keep(chain_, picture);
@@ -305,10 +350,10 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
 
     // Pictures in flight from `first` on, since the one before has changed.
     void queue_again(std::vector<Slot *>::iterator first) noexcept {
+        std::for_each(first, order_.end(), [](Slot *s) { s->stream.settle(); });
         for (auto at = first; at != order_.end(); at++) {
             Slot &s = **at;
             try {
-                s.stream.settle();
                 s.output.reset();
                 s.error = nullptr;
                 s.copying = s.copied_recorded = s.settled = false;
@@ -370,7 +415,7 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
 
     void reset(Slot &s) noexcept override {
         DeviceEncoder::reset(s);
-        if (deferred_ == &s) deferred_ = nullptr;
+        std::erase(waiting_, &s);
         lose(s);
     }
 
@@ -386,9 +431,10 @@ class H264SequenceCuda : public DeviceEncoder<Slot> {
     std::array<const LoadedFrame *, 2> submitted_{};  // the last picture, and of fields the one before
     Stream chain_;                                    // on which pictures are coded
     std::optional<Gop> gop_;
-    Slot *deferred_ = nullptr;   // it is searched, and in no order yet
-    std::vector<Slot *> order_;  // pictures in flight
-    bool codes_again_ = false;   // the last picture had to be coded again: the next ones wait
+    std::optional<Lookahead> lookahead_;
+    std::vector<Slot *> waiting_;  // those that are deferred, behind order_
+    std::vector<Slot *> order_;    // pictures that are queued
+    bool codes_again_ = false;     // the last picture had to be coded again: the next ones wait
     bool closing_ = false;
 };
 

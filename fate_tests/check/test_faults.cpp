@@ -167,6 +167,11 @@ const Case kCases[] = {
          set_h264_rate(c.h264, 100000, 150000, false);
          c.h264.effort = 0, c.h264.gop_size = 250, c.async_depth = 2;
      }},
+    {"h264 lookahead", State::chain, kYuv, Content::smooth,
+     [](CudaencConfig &c) {
+         c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.effort = 0, c.h264.gop_size = 9, c.h264.lookahead = 2;
+         c.async_depth = 3;
+     }},
     {"h264 fields, gop", State::chain, kYuv, Content::smooth,
      [](CudaencConfig &c) {
          c.fields = CUDAENC_TOP_FIELD_FIRST, c.h264.effort = 0, c.h264.gop_size = 9, c.async_depth = 2;
@@ -233,7 +238,7 @@ void add_metadata(CudaencFrame &frame) {
     frame.user_data = &kUserData, frame.user_data_count = 1;
 }
 
-// The packets of a session without failures.
+// The packets of a session without failures, which is flushed as that of Run is: a lookahead ends there.
 Packets encode_these(const CudaencConfig &config, const Material &m, const std::vector<int> &order) {
     Packets packets;
     CudaencSession *session;
@@ -248,9 +253,10 @@ Packets encode_these(const CudaencConfig &config, const Material &m, const std::
             cudaenc_buffer_free(packet.buffer);
         }
     };
-    for (const int i : order) {
-        EXPECT(cudaenc_submit(session, &m.frames[static_cast<size_t>(i)]) == CUDAENC_OK, "submit");
+    for (size_t i = 0; i < order.size(); i++) {
+        EXPECT(cudaenc_submit(session, &m.frames[static_cast<size_t>(order[i])]) == CUDAENC_OK, "submit");
         receive();
+        if ((i + 1) % static_cast<size_t>(pictures_of(config)) == 0) cudaenc_flush(session), receive();
     }
     cudaenc_flush(session);
     receive();

@@ -179,6 +179,7 @@ std::vector<ReconstructedPicture> code_on_device(const std::shared_ptr<Device> &
         coder.load(nullptr, picture);
         for (int round = 0; round <= again; round++) {
             coder.search(nullptr, picture);
+            if (c.predicted(i)) coder.choose_qps(nullptr, picture);
             coder.code(nullptr, picture);
             coder.keep(nullptr, picture);
         }
@@ -293,6 +294,7 @@ CudaencConfig config_of(Random &random, const CudaencFormat &format, Rate rate, 
     o.effort = 0;
     o.gop_size = random.one_in(2) ? 250 : random.between(2, 5);
     if (random.one_in(2)) o.intra_refresh = random.between(1, o.gop_size - 1) % 5;
+    if (!o.intra_refresh && random.one_in(2)) o.lookahead = random.between(1, 6);
     o.deblock = random.between(-1, 1);
     const bool is_420 = format.components == 3 && format.component[1].log2_subsample_y;
     if (is_420 && format.component[0].depth == 8)

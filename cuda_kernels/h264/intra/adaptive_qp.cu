@@ -25,7 +25,8 @@ KERNEL(kQpThreads, h264_adaptive_qp, AdaptiveQpParams)
     }
     sum = warp_add(sum);
     squares = warp_add(squares);
-    if (lane == 0) p.qps[m * p.step] = static_cast<int8_t>(p.choice.at(column, row, sum, squares));
+    const int offset = p.offsets ? p.offsets[m * p.step] : 0;
+    if (lane == 0) p.qps[m * p.step] = static_cast<int8_t>(p.choice.at(column, row, sum, squares, offset));
 }
 
 KERNEL(kQpThreads, h264_qp_delta, QpDeltaParams)

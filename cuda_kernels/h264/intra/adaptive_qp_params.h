@@ -17,8 +17,9 @@ struct AdaptiveQpParams {
     int32_t picture_width, picture_height;  // samples
     uint32_t columns, macroblocks;
     MacroblockQps choice;
-    int8_t *qps;        // of each macroblock, `step` from one to the next
-    uint32_t step = 1;  // see WavefrontPicture
+    int8_t *qps;                      // of each macroblock, `step` from one to the next
+    uint32_t step = 1;                // see WavefrontPicture
+    const int8_t *offsets = nullptr;  // beside those of regions, likewise; nullptr: none
 };
 
 // Grid: a thread a macroblock, in thread-blocks of kQpThreads.

@@ -96,7 +96,7 @@ int blocks_of(const Device &device, const PictureFormat &f, int in_flight) {
 }
 
 bool is_adaptive(const DeviceIntraCoder::Picture &picture, int aq_strength) {
-    return (aq_strength || picture.regions.count) && picture.qp <= kMaxQp;
+    return (aq_strength || picture.offsets || picture.regions.count) && picture.qp <= kMaxQp;
 }
 
 }  // namespace
@@ -255,7 +255,8 @@ void DeviceIntraCoder::queue_qps(Device::Stream stream, const Picture &picture, 
                                                 .bit_depth = format_.bit_depth,
                                                 .regions = picture.regions},
                                      .qps = qps,
-                                     .step = static_cast<uint32_t>(fields_)});
+                                     .step = static_cast<uint32_t>(fields_),
+                                     .offsets = picture.offsets});
 }
 
 void DeviceIntraCoder::queue_qp_deltas(Device::Stream stream, const Picture &picture) const {

@@ -42,6 +42,7 @@ class DeviceIntraCoder {
         std::array<SampleLayout, 3> components;
         int qp;
         QpRegions regions = {};
+        const int8_t *offsets = nullptr;  // to QPs, see PictureQuality, in device memory
     };
     // Queues the coding of at most kLaunchPictures, of frames of field pairs half as many. aq_strength: see
     // PictureQuality. The results lie in their buffers once the stream has run. Not for graphs: parameters change with
