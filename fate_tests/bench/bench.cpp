@@ -255,6 +255,7 @@ class Bench {
                               .height = height,
                               .layout = o_.yuv444 ? Layout::kYuv444 : Layout::kYuv420,
                               .gop = o_.gop,
+                              .lookahead = o_.lookahead,
                               .fields = o_.fields,
                               .qps = o_.qualities.empty() ? std::vector<int>{17, 22, 27, 32, 37} : o_.qualities,
                               .slices = o_.slices.empty() ? std::vector<int>{1} : o_.slices,

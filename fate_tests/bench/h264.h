@@ -14,6 +14,7 @@ struct H264Cases {
     int width, height;
     Layout layout;  // 4:2:0 or 4:4:4
     int gop;        // above 1: P pictures
+    int lookahead;  // of these
     bool fields;    // a frame of ours is coded as two; x264's are frames
     std::vector<int> qps, slices;
     bool kernels;  // what each kernel takes, in place of rates

@@ -48,7 +48,7 @@ bool Session::submit(const CudaencFrame &frame) {
 
 CudaencPacket Session::receive() {
     CudaencPacket packet;
-    const int code = cudaenc_receive(session_, &packet);
+    const int code = cudaenc_wait(session_, &packet);
     if (code != CUDAENC_OK) fail(code);
     return packet;
 }
@@ -56,6 +56,8 @@ CudaencPacket Session::receive() {
 size_t Session::receive_size() {
     const CudaencPacket packet = receive();
     cudaenc_buffer_free(packet.buffer);
+    bytes_ += static_cast<double>(packet.size);
+    packets_++;
     return packet.size;
 }
 
@@ -141,6 +143,7 @@ Multi measure_multi(CudaencConfig config, const Frames &frames, int sessions, in
     std::vector<double> fps;
     for (int i = 0; i < effort.runs; i++) fps.push_back(multi.frames / run_all(all, frames, count));
     multi.fps = make_spread(fps);
+    multi.bytes_per_frame = all.front()->bytes_per_frame();
     return multi;
 }
 

@@ -30,12 +30,13 @@ class Session {
     std::string device_name() const { return cudaenc_device_name(session_); }
 
     bool submit(const CudaencFrame &frame);  // false: the ring is full
-    CudaencPacket receive();                 // the caller frees its buffer
+    CudaencPacket receive();                 // waits; the caller frees its buffer
     size_t receive_size();                   // ... and here it is freed
     void flush() { cudaenc_flush(session_); }
     // Codes `count` frames, from frames[first] on, with the ring always full but at its beginning and end. Returns
     // seconds.
     double run(const Frames &frames, int count, int first = 0);
+    double bytes_per_frame() const { return bytes_ / packets_; }  // of receive_size()
     std::vector<CudaencStageTime> stage_times() const;
 
   private:
@@ -43,6 +44,7 @@ class Session {
     [[noreturn]] void fail(int code);
     CudaencSession *session_ = nullptr;
     std::string message_;
+    double bytes_ = 0, packets_ = 0;
 };
 
 // How long to measure.
@@ -66,6 +68,7 @@ struct Multi {
     int depth = 0, frames = 0;  // in flight in each session; of a run
     int sessions = 1;           // each on a thread
     Spread fps;
+    double bytes_per_frame = 0;  // of the first session
 
     // "16", "4x8": four sessions with 8 each
     std::string in_flight() const {

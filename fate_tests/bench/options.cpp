@@ -41,6 +41,7 @@ constexpr const char *kHelp =
     "  -slices A,B      of -h264: slices of a picture (1)\n"
     "  -gop N           of -h264: P pictures, so many from an IDR picture to the next; with -yuv of all frames of a\n"
     "                   file, there and back\n"
+    "  -lookahead N     of -gop: the encoder's option\n"
     "  -kernels         of -h264 on a GPU: what each kernel takes, in place of rates\n"
     "  -device_packets  JPEG's packets stay in the GPU's memory\n"
     "  -memory_of_frames M  gpu (default); pinned or host: copies to the GPU count, and are measured alone\n"
@@ -169,6 +170,7 @@ bool take_value(Options &o, const std::string &name, const std::string &value) {
                                                    {"-trellis", {&o.trellis, 0, 1}},
                                                    {"-restart", {&o.restart, 0, 65535}},
                                                    {"-gop", {&o.gop, 1, 1000000}},
+                                                   {"-lookahead", {&o.lookahead, 0, 48}},
                                                    {"-tile", {&o.tile, 0, 1 << 20}},
                                                    {"-lowres", {&o.lowres, 0, 32}},
                                                    {"-frames", {&o.frames, 1, 1000}},

@@ -21,8 +21,9 @@ struct Options {
     int trellis = 0;  // of JPEG
     int restart = 0;  // of JPEG: restart_interval
     int gop = 1;      // of H.264: gop_size
-    int tile = 0;     // of JPEG 2000: side of tiles
-    int lowres = 0;   // of decoding JPEG 2000, as the next one
+    int lookahead = 0;
+    int tile = 0;    // of JPEG 2000: side of tiles
+    int lowres = 0;  // of decoding JPEG 2000, as the next one
     std::string region;
     bool rotation = false, device_packets = false, yuv444 = false, fields = false;
     bool kernels = false;             // of H.264: each kernel's time
