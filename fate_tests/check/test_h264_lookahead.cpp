@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The lookahead: costs that are propagated, beside a model in floating point; bytes of sessions, which do not depend on
-// threads, on frames in flight or on when packets are asked for.
+// device, threads, frames in flight or on when packets are asked for.
 #include <cmath>
 
 #include "../../common/h264/rate/propagation.h"
@@ -124,6 +124,7 @@ std::vector<std::vector<uint8_t>> encode(const CudaencConfig &config, const std:
 }
 
 START_TEST(sessions) {
+    const auto held = open_test_devices();
     Random random(static_cast<uint64_t>(_i) + 1);
     Log log;
     const CudaencFormat format = make_h264_format(h264_inputs[0], random.between(30, 120), random.between(20, 90));
@@ -156,8 +157,10 @@ START_TEST(sessions) {
     EXPECT_EQ(decode_stream(stream).size(), pictures.size());
     config.threads = 3, config.async_depth = random.of({2, 5, 64});
     EXPECT(encode(config, pictures, true) == packets, "%s: in flight", what.c_str());
-    config.device = "emu";
-    EXPECT(encode(config, pictures, true) == packets, "%s: frames of a device", what.c_str());
+    for (const std::string &device : device_specs) {
+        config.device = device.c_str();
+        EXPECT(encode(config, pictures, true) == packets, "%s: on %s", what.c_str(), device.c_str());
+    }
 }
 END_TEST
 
