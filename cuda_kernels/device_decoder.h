@@ -68,6 +68,20 @@ class DeviceDecoder : public DevicePipeline<Decoder, S> {
         settle_task(s);
         if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
     }
+    // For run(): changes what wait_for() looks at.
+    template <class Change>
+    void tell(const Change &change) {
+        const std::lock_guard lock(mutex_);
+        change();
+        told_.notify_all();
+    }
+    // Whether `condition` holds before run() returns.
+    template <class Condition>
+    bool wait_for(const S &s, const Condition &condition) {
+        std::unique_lock lock(mutex_);
+        told_.wait(lock, [&] { return !s.is_running || condition(); });
+        return s.is_running;
+    }
     void reset(S &s) noexcept override {
         std::erase(deferred_, &s);
         settle_task(s);
@@ -112,15 +126,15 @@ class DeviceDecoder : public DevicePipeline<Decoder, S> {
         }
         const std::lock_guard lock(mutex_);
         s.is_running = false;
-        is_done_.notify_all();
+        told_.notify_all();
     }
     void settle_task(const S &s) noexcept {
         std::unique_lock lock(mutex_);
-        is_done_.wait(lock, [&] { return !s.is_running; });
+        told_.wait(lock, [&] { return !s.is_running; });
     }
 
-    std::mutex mutex_;  // of DecoderSlot::is_running
-    std::condition_variable is_done_;
+    std::mutex mutex_;  // of DecoderSlot::is_running, and of what is told
+    std::condition_variable told_;
 };
 
 }  // namespace cudaenc

@@ -29,6 +29,7 @@ constexpr const char *kStageNames[kStages] = {"upload", "blocks", "transform", "
 constexpr size_t kCopyBytes = 1 << 17;    // that a thread copies at a time
 constexpr size_t kUploadBytes = 1 << 21;  // that are copied, then uploaded, of a picture alone
 constexpr size_t kSharedBytes = 1 << 21;  // of a picture alone, whose copy is worth a thread beside the reader
+constexpr size_t kPartBlocks = 4096;      // of a picture alone, whose decoders are queued while packets are read
 constexpr size_t kAlignment = 32;         // of what is uploaded
 constexpr size_t kKnownTables = 4;        // such as of the tiles of a slide, its edges and its corner
 constexpr size_t kKnownBlocks = 1 << 20;  // of all of these; the latest may have more
@@ -43,16 +44,23 @@ struct PictureTables {
     std::vector<uint32_t> places;  // [channel]: in the order of components
 };
 
-// What of the tables is more than that. Kernels add to `damaged`.
+// What of the tables is more than that. Kernels add to the first `damaged`.
 struct Counters {
     std::array<uint32_t, 2> blocks;  // for the MQ decoder, for the HT decoder
     LaneShares lanes;                // of the former
     uint32_t damaged;
 };
 
-// Where the parts of the tables are, one behind the other.
+// Where the parts of the tables are, one behind the other. Where a picture's blocks are decoded part by part, the first
+// parts have no channels.
 struct TablePlaces {
     size_t counters = 0, channels = 0, values = 0, segments = 0, blocks = 0, end = 0;
+};
+
+// How far it is: blocks and segments, see PacketsRead.
+struct Progress {
+    PacketsRead read;    // by a thread
+    PacketsRead queued;  // for decoders
 };
 
 struct Slot : DecoderSlot {
@@ -63,8 +71,9 @@ struct Slot : DecoderSlot {
     BlockLists lists;
     std::array<uint32_t, 2> blocks{};  // of Counters
     StagedBytes bytes, staged_tables;  // of the codestream, of tables
-    TablePlaces places;
-    bool bytes_are_queued = false, tables_are_written = false;
+    TablePlaces places;                // of what is queued next
+    Progress progress;
+    bool bytes_are_queued = false, tables_are_written = false, in_parts = false;
     std::shared_ptr<const PictureTables> tables_of_work;  // nullptr: there is none
     DeviceArray<InverseWork> work;                        // of their plan
     DecoderLimits mq_limits, ht_limits;                   // of:
@@ -92,12 +101,14 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
   private:
     void take(Slot &s, const CodedPicture &picture) override {
         s.picture = picture;
-        s.bytes_are_queued = s.tables_are_written = false;
+        s.bytes_are_queued = s.tables_are_written = s.in_parts = false;
+        s.progress = {};
         DeviceDecoder::grow(s.bytes, picture.size);
     }
 
-    // A picture alone is read at once, while its bytes are uploaded, a large one while they are copied, too. Others are
-    // read by a thread each, and queued once they are, in their order.
+    // A picture alone is read at once, while its bytes are uploaded, a large one while they are copied, too, and while
+    // the blocks of its first packets are decoded. Others are read by a thread each, and queued once they are, in their
+    // order.
     void queue(Slot &s) override {
         if (!alone()) {
             s.reads_headers = true;
@@ -107,7 +118,11 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
             return queue_those_read();
         }
         read_headers_of(s);
-        const bool in_place = s.tables->decoded.in_place, is_shared = in_place && s.codestream.size() >= kSharedBytes;
+        const DecodedBlocks &decoded = s.tables->decoded;
+        const bool in_place = decoded.in_place;
+        // Stages that are timed follow each other.
+        s.in_parts = decoded.in_order && decoded.blocks.size() >= 2 * kPartBlocks && s.times.empty();
+        const bool is_shared = s.in_parts || (in_place && s.codestream.size() >= kSharedBytes);
         s.reads_headers = false;
         if (is_shared) post(s);
         for (size_t at = 0; in_place && at < s.codestream.size(); at += kUploadBytes) {
@@ -116,11 +131,54 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
             upload(s, s.bytes, at, size);
             s.bytes_are_queued = true;
         }
+        if (s.in_parts) queue_parts(s);
         if (is_shared)
             wait(s);
         else
             read_blocks(s);
+        if (s.in_parts) place_rest(s);
         queue_work(s);
+    }
+
+    // ---- Parts: blocks whose packets are read, while a thread reads on
+
+    void queue_parts(Slot &s) {
+        const DecodedBlocks &decoded = s.tables->decoded;
+        make_room_for_samples(s);
+        make_block_decoder(s.ht_decoder, s.ht_limits, decoded.limits);
+        s.places = {};
+        place_tables(s, {.blocks = decoded.blocks.size(), .segments = decoded.blocks.size(), .pieces = nullptr}, true);
+        DeviceDecoder::grow(s.staged_tables, s.places.end);
+        s.places = {};
+        PacketsRead &queued = s.progress.queued;
+        PacketsRead read;
+        while (wait_for(s, [&] {
+            read = s.progress.read;
+            return read.blocks > queued.blocks;
+        })) {
+            const TablePlaces before = s.places;
+            place_tables(s, read, false);
+            if (s.places.end > s.staged_tables.room) {
+                s.places = before;
+                return;
+            }
+            write_tables(s, read);
+            put_counters(s);
+            upload(s, s.staged_tables, s.places.counters, s.places.end - s.places.counters);
+            s.ht_decoder->decode(s.stream, coded_blocks(s, 1), s.blocks[1]);
+            queued = read;
+        }
+    }
+
+    // What is left. Where the tables have no room for it, all is decoded anew.
+    void place_rest(Slot &s) const {
+        if (!s.progress.queued.blocks) s.places = {};
+        place_tables(s, all_read(s), true);
+        if (s.places.end <= s.staged_tables.room || !s.progress.queued.blocks) return;
+        device_->synchronize(s.stream);
+        s.progress.queued = {};
+        s.places = {};
+        place_tables(s, all_read(s), true);
     }
 
     // The oldest one, which the caller waits for.
@@ -151,20 +209,21 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
         make_room(s);
         place_planes(s);
         mark(s, kUpload);
-        const Uploaded uploaded = upload_all(s);
+        upload_all(s);
         mark(s, kBlocks);
         if (!t.decoded.are_all)
             device_->fill(s.stream, s.coefficients.data(), 0, t.geometry.samples * sizeof(uint32_t));
-        if (s.blocks[0]) s.mq_decoder->decode(s.stream, uploaded.coded[0]);
-        if (s.blocks[1]) s.ht_decoder->decode(s.stream, uploaded.coded[1]);
-        device_->download(s.stream, s.damaged.data(), uploaded.coded[0].damaged, sizeof(uint32_t));
+        if (s.blocks[0]) s.mq_decoder->decode(s.stream, coded_blocks(s, 0));
+        if (s.blocks[1]) s.ht_decoder->decode(s.stream, coded_blocks(s, 1), s.blocks[1]);
+        device_->download(s.stream, s.damaged.data(), coded_blocks(s, 0).damaged, sizeof(uint32_t));
         mark(s, kTransform);
         if (device_frames_) device_->wait_foreign(s.stream, s.picture.cuda_stream);
-        queue_inverse_transform(*device_, s.stream, t.plan,
-                                {.work = s.work.data(),
-                                 .coefficients = s.coefficients.data(),
-                                 .resolutions = {s.resolutions[0].data(), s.resolutions[1].data()},
-                                 .channels = uploaded.channels});
+        queue_inverse_transform(
+            *device_, s.stream, t.plan,
+            {.work = s.work.data(),
+             .coefficients = s.coefficients.data(),
+             .resolutions = {s.resolutions[0].data(), s.resolutions[1].data()},
+             .channels = reinterpret_cast<const ChannelLayout *>(s.staged_tables.device.data() + s.places.channels)});
         if (header_of(s.picture).has_inks) queue_light(s);
     }
 
@@ -217,12 +276,24 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
         });
     }
 
-    // Which bytes are whose. Tables it writes if there is room for them.
+    // Which bytes are whose. Tables it writes if there is room for them, but where others write them in parts.
     void read_blocks(Slot &s) {
         const PictureTables &t = *s.tables;
-        s.lists.read(pool_, s.codestream, s.description, t.geometry, wanted_packets(options_), t.decoded);
-        place_tables(s);
-        if (s.places.end <= s.staged_tables.room) write_tables(s);
+        std::function<void(const PacketsRead &)> told;
+        if (s.in_parts)
+            told = [&, from = size_t{0}](const PacketsRead &read) mutable {
+                if (read.blocks - from < kPartBlocks || read.blocks == t.decoded.blocks.size()) return;
+                tell([&] { s.progress.read = read; });
+                from = read.blocks;
+            };
+        s.lists.read(pool_, s.codestream, s.description, t.geometry, wanted_packets(options_), t.decoded, told);
+        if (s.in_parts) return;
+        s.places = {};
+        place_tables(s, all_read(s), true);
+        if (s.places.end <= s.staged_tables.room) write_all(s);
+    }
+    static PacketsRead all_read(const Slot &s) {
+        return {.blocks = s.tables->decoded.blocks.size(), .segments = s.lists.segments(), .pieces = nullptr};
     }
 
     void run(Slot &s) override {
@@ -316,12 +387,17 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
         const PictureTables &t = *s.tables;
         if (!s.tables_are_written) {
             DeviceDecoder::grow(s.staged_tables, s.places.end);
-            write_tables(s);
+            write_all(s);
         }
-        grow(s.coefficients, t.geometry.samples);
-        for (size_t i = 0; i < s.resolutions.size(); i++) grow(s.resolutions[i], t.plan.values[i]);
+        make_room_for_samples(s);
         if (s.blocks[0]) make_block_decoder(s.mq_decoder, s.mq_limits, t.decoded.limits);
         if (s.blocks[1]) make_block_decoder(s.ht_decoder, s.ht_limits, t.decoded.limits);
+    }
+
+    void make_room_for_samples(Slot &s) const {
+        const PictureTables &t = *s.tables;
+        grow(s.coefficients, t.geometry.samples);
+        for (size_t i = 0; i < s.resolutions.size(); i++) grow(s.resolutions[i], t.plan.values[i]);
     }
 
     // s.planes: the caller's, or, for host memory, in s.pixels.
@@ -345,58 +421,59 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
 
     // ---- The upload
 
-    void place_tables(Slot &s) const {
+    // Behind s.places, of what is read up to `to` and not queued. is_last: with the channels.
+    void place_tables(Slot &s, const PacketsRead &to, bool is_last) const {
         const Header &header = header_of(s.picture);
         size_t values = 0;
         for (const Channel &channel : header.channels) values += channel.values.size();
-        size_t end = 0;
+        size_t end = s.places.end;
         const auto take = [&]<class T>(size_t TablePlaces::*place, T, size_t count) {
             s.places.*place = end;
             end = (end + count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
         };
         take(&TablePlaces::counters, Counters{}, 1);
-        take(&TablePlaces::channels, ChannelLayout{}, header.channels.size());
-        take(&TablePlaces::values, int32_t{}, values);
-        take(&TablePlaces::segments, DecoderSegment{}, s.lists.segments());
-        take(&TablePlaces::blocks, DecoderBlock{}, s.tables->decoded.blocks.size());
+        take(&TablePlaces::channels, ChannelLayout{}, is_last ? header.channels.size() : 0);
+        take(&TablePlaces::values, int32_t{}, is_last ? values : 0);
+        take(&TablePlaces::segments, DecoderSegment{}, to.segments - s.progress.queued.segments);
+        take(&TablePlaces::blocks, DecoderBlock{}, to.blocks - s.progress.queued.blocks);
         s.places.end = end;
     }
 
-    void write_tables(Slot &s) {
-        uint8_t *const to = s.staged_tables.host->data();
-        const DecodedBlocks &decoded = s.tables->decoded;
-        s.blocks = s.lists.write(pool_, s.codestream, decoded, decoded.in_place ? nullptr : s.bytes.host->data(),
-                                 reinterpret_cast<DecoderSegment *>(to + s.places.segments),
-                                 reinterpret_cast<DecoderBlock *>(to + s.places.blocks));
+    void write_all(Slot &s) {
+        write_tables(s, all_read(s));
         s.tables_are_written = true;
     }
+    void write_tables(Slot &s, const PacketsRead &read) {
+        uint8_t *const to = s.staged_tables.host->data();
+        const DecodedBlocks &decoded = s.tables->decoded;
+        const PacketsRead &queued = s.progress.queued;
+        s.blocks = s.lists.write(pool_, s.codestream, decoded,
+                                 {.first = queued.blocks, .last = read.blocks, .first_segment = queued.segments},
+                                 read.pieces, decoded.in_place ? nullptr : s.bytes.host->data(),
+                                 reinterpret_cast<DecoderSegment *>(to + s.places.segments),
+                                 reinterpret_cast<DecoderBlock *>(to + s.places.blocks));
+    }
 
-    // What kernels take of it.
-    struct Uploaded {
-        std::array<CodedBlocks, 2> coded;  // of Counters::blocks
-        const ChannelLayout *channels;
-    };
-
-    Uploaded upload_all(Slot &s) {
+    void upload_all(Slot &s) {
         put_channels(s);
         put_counters(s);
         if (!s.bytes_are_queued)
             upload(s, s.bytes, 0, s.tables->decoded.in_place ? s.codestream.size() : s.lists.bytes());
-        upload(s, s.staged_tables, 0, s.places.end);
+        upload(s, s.staged_tables, s.places.counters, s.places.end - s.places.counters);
         upload_work(s);
+    }
+
+    // Of s.places, for the MQ decoder, 0, or the HT decoder, 1.
+    static CodedBlocks coded_blocks(const Slot &s, size_t list) {
         uint8_t *const tables = s.staged_tables.device.data();
-        auto *const counters = reinterpret_cast<Counters *>(tables + s.places.counters);
-        const auto *const blocks = reinterpret_cast<const DecoderBlock *>(tables + s.places.blocks);
-        Uploaded uploaded{.coded = {}, .channels = reinterpret_cast<const ChannelLayout *>(tables + s.places.channels)};
-        for (size_t i = 0; i < uploaded.coded.size(); i++)
-            uploaded.coded[i] = {.bytes = s.bytes.device.data(),
-                                 .segments = reinterpret_cast<const DecoderSegment *>(tables + s.places.segments),
-                                 .blocks = blocks + (i ? s.blocks[0] : 0),
-                                 .count = &counters->blocks[i],
-                                 .lanes = &counters->lanes,
-                                 .coefficients = s.coefficients.data(),
-                                 .damaged = &counters->damaged};
-        return uploaded;
+        const auto *const counters = reinterpret_cast<const Counters *>(tables + s.places.counters);
+        return {.bytes = s.bytes.device.data(),
+                .segments = reinterpret_cast<const DecoderSegment *>(tables + s.places.segments),
+                .blocks = reinterpret_cast<const DecoderBlock *>(tables + s.places.blocks) + (list ? s.blocks[0] : 0),
+                .count = &counters->blocks[list],
+                .lanes = &counters->lanes,
+                .coefficients = s.coefficients.data(),
+                .damaged = &reinterpret_cast<Counters *>(tables)->damaged};
     }
 
     // The plan's, where the slot has another's. The tables hold it in host memory.

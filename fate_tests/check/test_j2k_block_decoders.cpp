@@ -140,7 +140,7 @@ class Batch {
                                         .coefficients = coefficients.data(),
                                         .damaged = damaged.data()};
                 if (ht)
-                    ht_decoder.decode(nullptr, coded);
+                    ht_decoder.decode(nullptr, coded, limits.blocks);
                 else
                     mq.decode(nullptr, coded);
                 device->synchronize(Device::Stream{});

@@ -186,6 +186,32 @@ START_TEST(large_pictures) {
 }
 END_TEST
 
+// Whose first blocks are decoded while further packets are read, where they are alone. Damage of later packets leaves
+// those as they are.
+START_TEST(blocks_in_parts) {
+    Random random(22);
+    std::vector<Bytes> packets;
+    for (const bool has_precincts : {false, true}) {
+        Log log;
+        CudaencConfig config = make_config(make_format(440, 300, 3, 8, false, CUDAENC_COLOR_RGB), "cpu", &log);
+        config.j2k.cblk_style = CUDAENC_J2K_HT;
+        config.j2k.cblk_width = config.j2k.cblk_height = 4;
+        if (has_precincts) config.j2k.precincts = "64x64";
+        Picture picture = make_picture(random, config.format, Content::noise);
+        const Bytes packet = encode(config, picture.frame());
+        packets.push_back(packet);
+        for (const size_t percent : {20, 50, 85, 99}) {
+            packets.push_back(packet);
+            packets.back().resize(packet.size() * percent / 100);
+        }
+        for (int i = 0; i < 12; i++) packets.push_back(damaged(random, packet));
+        packets.push_back(packet);
+    }
+    const std::array<int, 3> counts = compare(packets, device_specs[static_cast<size_t>(_i)], 0, 1);
+    EXPECT(counts[0] >= 4 && counts[1] >= 8, "%d whole, %d damaged", counts[0], counts[1]);
+}
+END_TEST
+
 // Also of pictures that are smaller than the region.
 START_TEST(regions_and_layers) {
     const std::string &spec = device_specs[static_cast<size_t>(_i)];
@@ -391,6 +417,7 @@ int main(int argc, char **argv) {
     const int devices = static_cast<int>(device_specs.size());
     tcase_add_loop_test(pictures, pictures_in_flight, 0, devices);
     tcase_add_loop_test(pictures, large_pictures, 0, std::min(devices, 1));
+    tcase_add_loop_test(pictures, blocks_in_parts, 0, std::min(devices, 1));
     tcase_add_loop_test(pictures, regions_and_layers, 0, devices);
     tcase_add_loop_test(pictures, channels_of_many_components, 0, devices);
     tcase_add_loop_test(pictures, inks, 0, devices);

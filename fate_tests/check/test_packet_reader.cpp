@@ -189,8 +189,10 @@ START_TEST(time_of_a_picture) {
                   [&] { lists.read(pool, coded.bytes, coded.d, coded.g, {}, decoded); });
             std::vector<DecoderSegment> segments(lists.segments());
             std::vector<DecoderBlock> listed(decoded.blocks.size());
-            bench(what + ": tables of kernels", blocks, "blocks",
-                  [&] { lists.write(pool, coded.bytes, decoded, nullptr, segments.data(), listed.data()); });
+            bench(what + ": tables of kernels", blocks, "blocks", [&] {
+                lists.write(pool, coded.bytes, decoded, {.first = 0, .last = listed.size(), .first_segment = 0},
+                            nullptr, nullptr, segments.data(), listed.data());
+            });
         }
 }
 END_TEST

@@ -16,7 +16,6 @@ namespace cudaenc::j2k {
 
 namespace {
 
-constexpr uint32_t kMixed = 128;     // of a style: blocks are of either coder (T.814 Table A.4)
 constexpr int kMostZeroPlanes = 96;  // above all M_b
 constexpr uint32_t kMostPasses = 1000;
 
@@ -213,7 +212,8 @@ class TileReader {
   public:
     // parts: of the tile, as indices of Description::coded_tile_parts.
     TileReader(std::span<const uint8_t> codestream, const Description &d, const Geometry &g, uint32_t tile,
-               const WantedPackets &wanted, std::span<const uint32_t> parts, TilePackets &out)
+               const WantedPackets &wanted, std::span<const uint32_t> parts, TilePackets &out,
+               const std::function<void(const PacketsRead &)> &told)
         : codestream_(codestream),
           d_(d),
           g_(g),
@@ -221,7 +221,8 @@ class TileReader {
           tile_(tile),
           wanted_(wanted),
           parts_(parts),
-          out_(out) {}
+          out_(out),
+          told_(told) {}
 
     void read() {
         const TilePart &all = g_.tile_parts[tile_];
@@ -242,6 +243,7 @@ class TileReader {
         out_.first_block = first_block;
         out_.damage.clear();
         out_.pieces.clear();
+        out_.replaced.clear();
         out_.blocks.assign(last_block - first_block, {});
         out_.inclusion.assign(last_node - first_node, {});
         out_.zero_planes.assign(last_node - first_node, {});
@@ -252,7 +254,10 @@ class TileReader {
         try {
             if (parts_.empty()) throw Damage{"has no tile-part"};
             begin_part();
-            for (; packet < last && next_part(); packet++) read_packet(g_.packets[packet]);
+            for (; packet < last && next_part(); packet++) {
+                read_packet(g_.packets[packet]);
+                if (told_) tell(g_.packets[packet]);
+            }
             if (packet < last) throw Damage{"ends early"};
         } catch (const Damage &damage) {
             out_.damage = format_string("JPEG 2000: tile %u, packet %u of %u: ", tile_, packet - all.first_packet,
@@ -262,6 +267,10 @@ class TileReader {
     }
 
   private:
+    void tell(const Packet &packet) {
+        if (!packet.layer) blocks_read_ += packet.last_block - packet.first_block;
+        told_({.blocks = blocks_read_, .segments = out_.pieces.size(), .pieces = out_.pieces.data()});
+    }
     bool is_wanted(const Packet &packet) const {
         if (packet.layer >= wanted_.layers || packet.first_band == packet.last_band) return false;
         const PrecinctBand &band = g_.precinct_bands[packet.first_band];
@@ -378,10 +387,21 @@ class TileReader {
     }
     [[gnu::always_inline]] void add(BlockPieces &b, uint32_t passes, uint32_t bytes, bool begins_segment) {
         const auto index = static_cast<uint32_t>(out_.pieces.size());
+        if (index == out_.pieces.capacity()) [[unlikely]]
+            grow_pieces();
         out_.pieces.push_back({0, bytes, passes, kNoPiece, begins_segment});
         (b.first == kNoPiece ? b.first : out_.pieces[b.last].next) = index;
         b.last = index;
         b.passes = static_cast<uint16_t>(b.passes + passes);
+    }
+
+    // What told_ knows of stays where it is.
+    [[gnu::noinline]] void grow_pieces() {
+        std::vector<SegmentPiece> larger;
+        larger.reserve(std::max(out_.blocks.size(), 2 * out_.pieces.size()));
+        larger = out_.pieces;
+        larger.swap(out_.pieces);
+        if (told_) out_.replaced.push_back(std::move(larger));
     }
 
     [[gnu::always_inline]] void read_lengths(HeaderBits &in, BlockPieces &b, uint32_t style,
@@ -435,6 +455,8 @@ class TileReader {
     const WantedPackets wanted_;
     const std::span<const uint32_t> parts_;
     TilePackets &out_;
+    const std::function<void(const PacketsRead &)> &told_;
+    size_t blocks_read_ = 0;
     size_t part_ = 0, at_ = 0, header_at_ = 0;  // at_: in the codestream; header_at_: in packed headers
     uint32_t first_node_ = 0;
 };
@@ -478,9 +500,10 @@ PacketReader::PacketReader(std::span<const uint8_t> codestream, const Descriptio
     for (size_t i = 0; i < parts.size(); i++) parts_[next[parts[i].tile]++] = static_cast<uint32_t>(i);
 }
 
-void PacketReader::read(uint32_t tile, TilePackets &packets) const {
+void PacketReader::read(uint32_t tile, TilePackets &packets,
+                        const std::function<void(const PacketsRead &)> &told) const {
     const std::span<const uint32_t> parts(parts_.begin() + first_part_[tile], parts_.begin() + first_part_[tile + 1]);
-    TileReader(codestream_, d_, g_, tile, wanted_, parts, packets).read();
+    TileReader(codestream_, d_, g_, tile, wanted_, parts, packets, told).read();
 }
 
 }  // namespace cudaenc::j2k

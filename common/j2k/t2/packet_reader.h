@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "../t1/block_decoder.h"
 
 namespace cudaenc::j2k {
+
+constexpr uint32_t kMixed = 128;  // of a style: blocks are of either coder (T.814 Table A.4)
 
 // What a packet has of a codeword segment: bytes of the codestream from `at` on.
 struct SegmentPiece {
@@ -59,11 +62,19 @@ struct TilePackets {
 
     // The reader's: here their memory is kept for the next picture.
     std::vector<TagTreeNode> inclusion, zero_planes;
+    std::vector<std::vector<SegmentPiece>> replaced;  // by larger ones; where PacketsRead::pieces may be
 
     // The block of blocks[index], which has this style. What it refers to are `segments`, and `bytes` with those of
     // their pieces one behind the other; both are overwritten.
     BlockToDecode gather(size_t index, const CodeBlock &block, uint32_t style, std::span<const uint8_t> codestream,
                          std::vector<CodewordSegment> &segments, std::vector<uint8_t> &bytes) const;
+};
+
+// What is read of a tile so far, up to the end of a packet. It stays as it is, unless further packets have more of the
+// same blocks.
+struct PacketsRead {
+    size_t blocks = 0, segments = 0;  // of first layers; pieces, of which [0, segments) are there
+    const SegmentPiece *pieces = nullptr;
 };
 
 class PacketReader {
@@ -73,8 +84,9 @@ class PacketReader {
                  const WantedPackets &wanted = {});
 
     // Reads the packets of a tile from its tile-parts. Takes memory for what its bytes have, and for the blocks that
-    // the geometry has; what `packets` had before is overwritten. Several threads may read tiles.
-    void read(uint32_t tile, TilePackets &packets) const;
+    // the geometry has; what `packets` had before is overwritten. Several threads may read tiles. `told` is called
+    // behind each packet that is whole. What it is told of, and blocks, may be read while the reader goes on.
+    void read(uint32_t tile, TilePackets &packets, const std::function<void(const PacketsRead &)> &told = {}) const;
 
   private:
     const std::span<const uint8_t> codestream_;

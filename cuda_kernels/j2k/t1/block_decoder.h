@@ -54,12 +54,12 @@ class MqBlockDecoder {
 class HtBlockDecoder {
   public:
     HtBlockDecoder(std::shared_ptr<Device> device, const DecoderLimits &limits);
-    void decode(Device::Stream stream, const CodedBlocks &coded) const;
+    // most: of the blocks' number. Launches on one stream share the memory.
+    void decode(Device::Stream stream, const CodedBlocks &coded, uint32_t most) const;
 
   private:
     const std::shared_ptr<Device> device_;
     const DecoderLimits limits_;
-    const int vlc_lanes_;
     DeviceArray<HtDecodeTables> tables_;
     DeviceArray<uint32_t> quads_;
 };

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "../../../common/error.h"
+#include "../../../common/j2k/t1/block.h"
 #include "../../../common/j2k/t1/block_decoder.h"
 
 namespace cudaenc::j2k {
@@ -37,11 +38,13 @@ class Lister {
     DecodedBlocks list() {
         const TileRange range = tiles_of(d_, area_);
         out_.in_place = !is_part_ && !lowres_;
+        out_.in_order = true;
         for (int ty = range.y0; ty < range.y1; ty++)
             for (int tx = range.x0; tx < range.x1; tx++) add_tile(static_cast<uint32_t>(ty * d_.tiles_x + tx));
         out_.first.push_back(out_.blocks.size());
         out_.limits.blocks = static_cast<uint32_t>(out_.blocks.size());
         out_.are_all = decoded_ == read_ && !is_part_;
+        out_.in_order &= out_.in_place && out_.are_all && out_.tiles.size() == 1;
         return std::move(out_);
     }
 
@@ -55,6 +58,7 @@ class Lister {
         std::vector<Needs> needs;
         for (size_t c = 0; c < d_.components.size(); c++) {
             const ComponentCoding &k = coding.of_component(c);
+            out_.in_order &= are_alternatives(k.style) && !(k.style & kMixed);
             const Extent e = extent_at(components[c], lowres_);
             read_ += static_cast<uint64_t>(e.width()) * static_cast<uint64_t>(e.height());
             needs.push_back({components[c], k.levels, lowres_, is_part_,
@@ -110,10 +114,11 @@ DecodedBlocks list_decoded_blocks(const Description &description, const Geometry
 }
 
 void BlockLists::read(ThreadPool &pool, std::span<const uint8_t> codestream, const Description &description,
-                      const Geometry &geometry, const WantedPackets &wanted, const DecodedBlocks &decoded) {
+                      const Geometry &geometry, const WantedPackets &wanted, const DecodedBlocks &decoded,
+                      const std::function<void(const PacketsRead &)> &told) {
     tiles_.resize(decoded.tiles.size());
     const PacketReader reader(codestream, description, geometry, wanted);
-    pool.for_each(tiles_.size(), [&](size_t tile) { reader.read(decoded.tiles[tile], tiles_[tile].packets); });
+    pool.for_each(tiles_.size(), [&](size_t tile) { reader.read(decoded.tiles[tile], tiles_[tile].packets, told); });
     damage_.clear();
     first_segment_.assign(1, 0);
     for (const Tile &tile : tiles_) {
@@ -125,39 +130,45 @@ void BlockLists::read(ThreadPool &pool, std::span<const uint8_t> codestream, con
 }
 
 std::array<uint32_t, 2> BlockLists::write(ThreadPool &pool, std::span<const uint8_t> codestream,
-                                          const DecodedBlocks &decoded, uint8_t *bytes, DecoderSegment *segments,
-                                          DecoderBlock *blocks) {
+                                          const DecodedBlocks &decoded, const BlockRun &run, const SegmentPiece *pieces,
+                                          uint8_t *bytes, DecoderSegment *segments, DecoderBlock *blocks) {
     listed_.resize(decoded.blocks.size());
     pool.for_each(tiles_.size(), [&](size_t tile) {
-        const size_t first = decoded.first[tile], count = decoded.first[tile + 1] - first;
-        if (!decoded.in_place) return list_blocks(codestream, decoded, tile, first, first + count, segments);
+        const size_t first = std::max(decoded.first[tile], run.first),
+                     count = std::min(decoded.first[tile + 1], run.last) - first;
+        const auto first_segment =
+            static_cast<uint32_t>((decoded.in_order ? 0 : first_segment_[tile]) - run.first_segment);
+        const SegmentPiece *const of_tile = pieces ? pieces : tiles_[tile].packets.pieces.data();
+        if (!decoded.in_place)
+            return list_blocks(codestream, decoded, tile, first, first + count, first_segment, of_tile, segments);
         pool.for_each((count + kBlocks - 1) / kBlocks, [&](size_t i) {
             list_blocks(codestream, decoded, tile, first + i * kBlocks, first + std::min((i + 1) * kBlocks, count),
-                        segments);
+                        first_segment, of_tile, segments);
         });
     });
     if (bytes) join_segments(pool, bytes, segments);
     std::array<uint32_t, 2 * kDecodeClasses> begins{};
-    for (const Listed &block : listed_) begins[block.order]++;
+    const std::span<Listed> listed = std::span(listed_).subspan(run.first, run.last - run.first);
+    for (const Listed &block : listed) begins[block.order]++;
     std::exclusive_scan(begins.begin(), begins.end(), begins.begin(), uint32_t{0});
-    const uint32_t mq_blocks = begins[kDecodeClasses], all = static_cast<uint32_t>(listed_.size());
-    for (Listed &block : listed_) block.place = begins[block.order]++;
-    pool.for_each(listed_.size(), kBlocks, [&](size_t i) {
-        const Listed &listed = listed_[i];
-        DecoderBlock &to = blocks[listed.place];
-        to = decoded.blocks[i].coded;
-        to.first_segment = listed.first_segment;
-        to.segments = listed.segments;
-        to.planes = listed.planes;
+    const uint32_t mq_blocks = begins[kDecodeClasses], all = static_cast<uint32_t>(listed.size());
+    for (Listed &block : listed) block.place = begins[block.order]++;
+    pool.for_each(listed.size(), kBlocks, [&](size_t i) {
+        const Listed &block = listed[i];
+        DecoderBlock &to = blocks[block.place];
+        to = decoded.blocks[run.first + i].coded;
+        to.first_segment = block.first_segment;
+        to.segments = block.segments;
+        to.planes = block.planes;
     });
     return {mq_blocks, all - mq_blocks};
 }
 
 void BlockLists::list_blocks(std::span<const uint8_t> codestream, const DecodedBlocks &decoded, size_t tile,
-                             size_t first_block, size_t last_block, DecoderSegment *segments) {
+                             size_t first_block, size_t last_block, uint32_t first_segment,
+                             const SegmentPiece *all_pieces, DecoderSegment *segments) {
     Tile &t = tiles_[tile];
-    const auto first_of_tile = static_cast<uint32_t>(first_segment_[tile]);
-    uint32_t next = first_of_tile;
+    uint32_t next = first_segment;
     if (!decoded.in_place) {
         t.copies.clear();
         t.bytes = 0;
@@ -166,11 +177,11 @@ void BlockLists::list_blocks(std::span<const uint8_t> codestream, const DecodedB
         const DecodedBlocks::Block &block = decoded.blocks[i];
         const BlockPieces &pieces = t.packets.blocks[block.index];
         // A piece of one in place is a segment, and has its number. So blocks can be listed side by side.
-        if (decoded.in_place && pieces.first != kNoPiece) next = first_of_tile + pieces.first;
+        if (decoded.in_place && pieces.first != kNoPiece) next = first_segment + pieces.first;
         const uint32_t first = next;
         uint64_t work = 0;
-        for (uint32_t k = pieces.first; k != kNoPiece; k = t.packets.pieces[k].next) {
-            const SegmentPiece &piece = t.packets.pieces[k];
+        for (uint32_t k = pieces.first; k != kNoPiece; k = all_pieces[k].next) {
+            const SegmentPiece &piece = all_pieces[k];
             work += decode_work(piece.bytes, piece.passes);
             if (decoded.in_place) {
                 segments[next++] = {static_cast<uint32_t>(piece.at), piece.bytes, piece.passes};
@@ -189,7 +200,7 @@ void BlockLists::list_blocks(std::span<const uint8_t> codestream, const DecodedB
                       .planes = static_cast<int16_t>(block.coded.planes - pieces.zero_planes),
                       .place = 0};
     }
-    if (!decoded.in_place) t.segments = next - first_of_tile;
+    if (!decoded.in_place) t.segments = next - first_segment;
 }
 
 // Copies their pieces one behind the other, tile by tile.

@@ -26,27 +26,35 @@ struct DecodedBlocks {
     DecoderLimits limits;         // of these blocks, for either decoder
     bool are_all = false;         // coefficients that are read
     bool in_place = false;  // packets do not cut segments, and all are decoded: bytes of the codestream need no copy
+    bool in_order = false;  // the same, of one tile, with HT blocks alone, which are decoded as their packets are read
 };
 
 // lowres: resolutions that are left out. No tile has fewer.
 DecodedBlocks list_decoded_blocks(const Description &description, const Geometry &geometry, const Region &region,
                                   int lowres);
 
+// Blocks [first, last) of the decoded ones, whose segments begin at first_segment of the picture's.
+struct BlockRun {
+    size_t first, last, first_segment;
+};
+
 // Those of one picture after the other, whose memory is used again.
 class BlockLists {
   public:
-    // Reads the packets of the blocks' tiles.
+    // Reads the packets of the blocks' tiles. told: see PacketReader::read(), of blocks in order; these may be written.
     void read(ThreadPool &pool, std::span<const uint8_t> codestream, const Description &description,
-              const Geometry &geometry, const WantedPackets &wanted, const DecodedBlocks &decoded);
+              const Geometry &geometry, const WantedPackets &wanted, const DecodedBlocks &decoded,
+              const std::function<void(const PacketsRead &)> &told = {});
     const std::string &damage() const { return damage_; }  // of packets
     size_t segments() const { return first_segment_.back(); }
 
     // bytes: nullptr for blocks that are in place, else as many as the codestream has: for those of the segments. Bytes
-    // are told from there on, or from the codestream's beginning. segments: [segments()]. blocks: [blocks of
-    // `decoded`], those of the MQ decoder before those of the HT decoder, of each the ones with the most work first.
-    // Returns how many each has.
+    // are told from there on, or from the codestream's beginning. run: all, but of blocks in order. segments: those of
+    // the run; blocks: the same, those of the MQ decoder before those of the HT decoder, of each the ones with the most
+    // work first. pieces: as told; nullptr: read() is done. Returns how many blocks each has.
     std::array<uint32_t, 2> write(ThreadPool &pool, std::span<const uint8_t> codestream, const DecodedBlocks &decoded,
-                                  uint8_t *bytes, DecoderSegment *segments, DecoderBlock *blocks);
+                                  const BlockRun &run, const SegmentPiece *pieces, uint8_t *bytes,
+                                  DecoderSegment *segments, DecoderBlock *blocks);
     uint64_t bytes() const { return first_byte_.back(); }  // that were copied
 
   private:
@@ -70,8 +78,10 @@ class BlockLists {
         uint32_t segments;
     };
     // [first_block, last_block) of the decoded ones: a part of a tile where they are in place, else all of its blocks.
+    // first_segment: of the tile, in `segments`; below 0 of a run, modulo 2^32.
     void list_blocks(std::span<const uint8_t> codestream, const DecodedBlocks &decoded, size_t tile, size_t first_block,
-                     size_t last_block, DecoderSegment *segments);
+                     size_t last_block, uint32_t first_segment, const SegmentPiece *all_pieces,
+                     DecoderSegment *segments);
     void join_segments(ThreadPool &pool, uint8_t *bytes, DecoderSegment *segments);
 
     std::vector<Tile> tiles_;
