@@ -16,8 +16,9 @@ namespace cudaenc::j2k {
 
 namespace {
 
-constexpr int kMostZeroPlanes = 96;  // above all M_b
+constexpr uint32_t kMostZeroPlanes = 96;  // above all M_b
 constexpr uint32_t kMostPasses = 1000;
+constexpr uint32_t kLongestRun = 128;  // of bits; longer than all that are allowed
 
 uint64_t load_big_endian(const uint8_t *from) {
     uint64_t word;
@@ -39,7 +40,7 @@ class HeaderBits {
     // Bits that are `kBit`, up to the next other one, which is taken too. Of `most` or more, so many are taken alone.
     template <bool kBit>
     uint32_t run(uint32_t most) {
-        const int same = std::countl_zero(kBit ? ~ahead_.bits : ahead_.bits);
+        const int same = std::countl_zero((kBit ? ~ahead_.bits : ahead_.bits) | 1);
         if (same < ahead_.count && static_cast<uint32_t>(same) < most) [[likely]] {
             skip(same + 1);
             return static_cast<uint32_t>(same);
@@ -48,20 +49,13 @@ class HeaderBits {
         ahead_ = ahead;
         return length;
     }
-    uint32_t passes() {  // Table B.4
+    uint32_t passes() {  // Table B.4; bit by bit, since a branch that is foreseen is no link of the chain
         need(48);        // and for what follows, mostly
-        const auto value = [this](int before, int count) {
-            const auto bits = static_cast<uint32_t>(ahead_.bits << before >> (64 - count));
-            skip(before + count);
-            return bits;
-        };
-        const int ones = std::countl_one(ahead_.bits);
-        if (ones < 2) {
-            skip(ones + 1);
-            return static_cast<uint32_t>(ones) + 1;
-        }
-        if (ones < 4) return 3 + value(2, 2);
-        return ones < 9 ? 6 + value(4, 5) : 37 + value(9, 7);
+        if (!bit()) return 1;
+        if (!bit()) return 2;
+        if (const uint32_t more = bits(2); more < 3) return 3 + more;
+        if (const uint32_t more = bits(5); more < 31) return 6 + more;
+        return 37 + bits(7);
     }
     // Bytes up to the end of the header: one more is stuffed behind 0xFF.
     size_t end() const {
@@ -135,7 +129,7 @@ class HeaderBits {
     Ahead ahead_;
 };
 
-// A tag tree of a band, whose nodes stand level by level, the leaves first. Leaves are read in raster order.
+// A tag tree of a band, whose nodes stand level by level, the leaves first.
 class TagTree {
   public:
     TagTree(TagTreeNode *nodes, const PrecinctBand &band) : levels_(tag_tree_levels(band.columns, band.rows)) {
@@ -145,45 +139,24 @@ class TagTree {
             nodes += static_cast<size_t>(columns) * tag_tree_columns(band.rows, level);
         }
     }
-    void begin_row(uint32_t y) {
-        for (int level = 0; level < levels_; level++) {
-            const Level &nodes = levels_of_[static_cast<size_t>(level)];
-            row_[static_cast<size_t>(level)] = nodes.first + size_t{y >> level} * nodes.columns;
+    // Reads on until the leaf's value is known, or is `threshold` or more, and returns it, or `threshold`.
+    uint32_t read(HeaderBits &in, uint32_t x, uint32_t y, uint32_t threshold) {
+        int level = 0;
+        while (level < levels_ && node(level, x, y).is_due(threshold)) level++;
+        uint32_t above = level < levels_ ? node(level, x, y).least() : 0;
+        while (level--) {
+            TagTreeNode &below = node(level, x, y);
+            below = read_node(in, below, above, threshold);
+            above = below.least();
         }
-        parent_ = ~uint32_t{0};
-    }
-    // Reads on until the leaf's value is known, or is `threshold` or more, and returns it, or `threshold`, which is the
-    // same for all of a row.
-    uint32_t read(HeaderBits &in, uint32_t x, uint32_t threshold) {
-        TagTreeNode leaf = row_[0][x];
-        if (leaf.is_due(threshold)) {
-            if (x / 2 != parent_) {
-                parent_ = x / 2;
-                least_above_ = read_above(in, x, threshold);
-            }
-            row_[0][x] = leaf = read_node(in, leaf, least_above_, threshold);
-        }
+        const TagTreeNode leaf = node(0, x, y);
         return leaf.is_known() ? leaf.least() : threshold;
     }
 
   private:
-    // The nodes above the leaf, from the lowest one on of which no bit is due. Returns what the parent's value is at
-    // least.
-    uint32_t read_above(HeaderBits &in, uint32_t x, uint32_t threshold) {
-        uint32_t least = 0;
-        int level = 1;
-        for (; level < levels_; level++) {
-            const TagTreeNode node = row_[static_cast<size_t>(level)][x >> level];
-            if (node.is_due(threshold)) continue;
-            least = node.least();
-            break;
-        }
-        while (--level) {
-            TagTreeNode &node = row_[static_cast<size_t>(level)][x >> level];
-            node = read_node(in, node, least, threshold);
-            least = node.least();
-        }
-        return least;
+    TagTreeNode &node(int level, uint32_t x, uint32_t y) const {
+        const Level &of = levels_of_[static_cast<size_t>(level)];
+        return of.first[size_t{y >> level} * of.columns + (x >> level)];
     }
     // The node, read on. above: what the value of the node above is at least.
     static TagTreeNode read_node(HeaderBits &in, TagTreeNode node, uint32_t above, uint32_t threshold) {
@@ -199,8 +172,52 @@ class TagTree {
     };
     const int levels_;
     std::array<Level, 32> levels_of_;
-    std::array<TagTreeNode *, 32> row_;  // of a level: its row of nodes above the leaves that are read
-    uint32_t parent_ = 0, least_above_ = 0;
+};
+
+// Both tag trees of a band that has one layer. All bits of a node stand before those of its first leaf (inclusion), or
+// of its first included leaf (zero bit-planes). Leaves are read in raster order. So of each level above them one row of
+// nodes is kept, in memory that is given.
+class TreesOfOneLayer {
+  public:
+    TreesOfOneLayer(std::vector<uint8_t> &nodes, const PrecinctBand &band)
+        : levels_(tag_tree_levels(band.columns, band.rows)) {
+        nodes.resize(size_t{band.columns} + row_.size());
+        uint8_t *row = nodes.data();
+        for (int level = 1; level < levels_; level++) {
+            row_[static_cast<size_t>(level)] = row;
+            row += tag_tree_columns(band.columns, level);
+        }
+        row_[static_cast<size_t>(levels_)] = row;  // above the root
+        *row = 0;
+    }
+    bool is_included(HeaderBits &in, uint32_t x, uint32_t y) {
+        if (!((x | y) & 1)) read_inclusion_above(in, x, y);
+        return row_[1][x / 2] != kNotIncluded && in.bit();
+    }
+    // Of an included leaf; above kMostZeroPlanes its bits are damaged.
+    uint32_t zero_planes(HeaderBits &in, uint32_t x) {
+        if (row_[1][x / 2] == kUnknown) read_zero_planes_above(in, x);
+        return read_node(in, row_[1][x / 2]);
+    }
+
+  private:
+    static constexpr uint8_t kNotIncluded = 255, kUnknown = 254;  // of included nodes: their zero bit-planes
+
+    static uint32_t read_node(HeaderBits &in, uint32_t above) { return above + in.run<false>(kLongestRun); }
+    uint8_t &node(int level, uint32_t x) { return row_[static_cast<size_t>(level)][x >> level]; }
+    void read_inclusion_above(HeaderBits &in, uint32_t x, uint32_t y) {
+        for (int level = std::min(levels_ - 1, std::countr_zero(x | y)); level > 0; level--)
+            node(level, x) = node(level + 1, x) != kNotIncluded && in.bit() ? kUnknown : kNotIncluded;
+    }
+    void read_zero_planes_above(HeaderBits &in, uint32_t x) {
+        int level = 1;
+        while (node(level, x) == kUnknown) level++;
+        for (; level > 1; level--)
+            node(level - 1, x) = static_cast<uint8_t>(std::min(read_node(in, node(level, x)), kMostZeroPlanes + 1));
+    }
+
+    const int levels_;
+    std::array<uint8_t *, 33> row_;  // of a level
 };
 
 struct Damage {
@@ -245,8 +262,9 @@ class TileReader {
         out_.pieces.clear();
         out_.replaced.clear();
         out_.blocks.assign(last_block - first_block, {});
-        out_.inclusion.assign(last_node - first_node, {});
-        out_.zero_planes.assign(last_node - first_node, {});
+        const uint32_t nodes = coding_.layers == 1 ? 0 : last_node - first_node;
+        out_.inclusion.assign(nodes, {});
+        out_.zero_planes.assign(nodes, {});
         first_node_ = first_node;
         uint32_t packet = all.first_packet, last = all.last_packet;
         while (last > packet && !is_wanted(g_.packets[last - 1])) last--;
@@ -339,55 +357,86 @@ class TileReader {
 
     // The code-blocks of the packet's header.
     void read_bands(HeaderBits &in, const Packet &packet) {
-        HeaderBits bits = in;  // which registers hold
-        for (uint32_t k = packet.first_band; k < packet.last_band; k++) read_band(bits, packet, g_.precinct_bands[k]);
-        in = bits;
+        for (uint32_t k = packet.first_band; k < packet.last_band; k++) {
+            const PrecinctBand &band = g_.precinct_bands[k];
+            in = coding_.layers == 1 ? behind_only_layer(in, band) : behind_layer(in, band, packet.layer);
+        }
     }
-    void read_band(HeaderBits &in, const Packet &packet, const PrecinctBand &band) {  // B.10.3 to B.10.7
+    // What comes behind the bits of a band (B.10.3 to B.10.7). Bits are a value, so that registers hold them.
+    HeaderBits behind_only_layer(HeaderBits in, const PrecinctBand &band) {
+        const uint32_t style = coding_.of_component(band.component).style, columns = band.columns;
+        const bool is_ht = are_alternatives(style);
+        const uint32_t of_first_segment = passes_of_first_segment(style);
+        TreesOfOneLayer trees(out_.row_nodes, band);
+        BlockPieces *block = &out_.blocks[band.first_block - out_.first_block];
+        for (uint32_t y = 0; y < band.rows; y++)
+            for (uint32_t x = 0; x < columns; x++, block++)
+                if (trees.is_included(in, x, y)) {
+                    include(*block, trees.zero_planes(in, x), is_ht);
+                    read_passes(in, *block, style, of_first_segment);
+                }
+        return in;
+    }
+    HeaderBits behind_layer(HeaderBits in, const PrecinctBand &band, uint32_t layer) {
         const uint32_t style = coding_.of_component(band.component).style;
         TagTree inclusion(&out_.inclusion[band.nodes - first_node_], band),
             zero_planes(&out_.zero_planes[band.nodes - first_node_], band);
         BlockPieces *block = &out_.blocks[band.first_block - out_.first_block];
-        const bool is_ht = are_alternatives(style);
         for (uint32_t y = 0; y < band.rows; y++) {
-            inclusion.begin_row(y), zero_planes.begin_row(y);
             for (uint32_t x = 0; x < band.columns; x++, block++) {
                 if (block->is_included) {
-                    if (in.bit()) *block = with_passes(in, *block, style);
-                    continue;
+                    if (!in.bit()) continue;
+                } else {
+                    if (inclusion.read(in, x, y, layer + 1) > layer) continue;
+                    include(*block, zero_planes.read(in, x, y, kMostZeroPlanes + 1), are_alternatives(style));
                 }
-                if (inclusion.read(in, x, packet.layer + 1) > packet.layer) continue;
-                const uint32_t zeros = zero_planes.read(in, x, kMostZeroPlanes + 1);
-                if (zeros > kMostZeroPlanes) throw Damage{"its header is damaged"};
-                // A value of its own, so that what is known of a block's first layer is known to the compiler.
-                *block = with_passes(
-                    in, {.zero_planes = static_cast<uint8_t>(zeros), .is_included = true, .is_ht = is_ht}, style);
+                read_passes(in, *block, style, passes_of_first_segment(style));
             }
         }
+        return in;
+    }
+    static void include(BlockPieces &b, uint32_t zero_planes, bool is_ht) {
+        if (zero_planes > kMostZeroPlanes) throw Damage{"its header is damaged"};
+        b.zero_planes = static_cast<uint8_t>(zero_planes);
+        b.is_included = true;
+        b.is_ht = is_ht;
     }
 
-    // The block behind its part of a packet's header: passes and lengths (B.10.6, B.10.7).
-    [[gnu::always_inline]] BlockPieces with_passes(HeaderBits &in, BlockPieces b, uint32_t style) {
-        const uint32_t passes = in.passes();
-        const uint32_t length_bits = b.length_bits + in.run<true>(33u - b.length_bits);
+    // A block's passes and lengths (B.10.6, B.10.7).
+    [[gnu::always_inline]] void read_passes(HeaderBits &in, BlockPieces &b, uint32_t style, uint32_t of_first_segment) {
+        const uint32_t passes = in.passes(), length_bits = b.length_bits + in.run<true>(kLongestRun);
         if (length_bits > 32 || b.passes + passes > kMostPasses || in.is_exceeded())
             throw Damage{"its header is damaged"};
         b.length_bits = static_cast<uint8_t>(length_bits);
+        if (b.passes + passes > of_first_segment) {
+            in = behind_lengths(in, b, style, passes);
+            return;
+        }
+        const uint32_t bytes = in.bits(bits_of_length(length_bits, passes));
+        add(b, passes, bytes, !b.passes);
+        b.has_cleanup = b.is_ht && bytes;
+    }
+    // So many of a block, if it has no more yet, are one segment.
+    static uint32_t passes_of_first_segment(uint32_t style) {
+        if (are_alternatives(style)) return style & kMixed ? 0 : 1;
+        return static_cast<uint32_t>(segment_end(style, 0)) + 1;
+    }
+    [[gnu::noinline]] HeaderBits behind_lengths(HeaderBits in, BlockPieces &b, uint32_t style, uint32_t passes) {
         if (b.is_ht)
             read_ht_lengths(in, b, style, passes);
         else
             read_lengths(in, b, style, passes);
-        return b;
+        return in;
     }
 
-    int length_bits(const BlockPieces &b, uint32_t passes) const {
-        const int bits = b.length_bits + floor_log2(passes);
+    static int bits_of_length(uint32_t length_bits, uint32_t passes) {
+        const int bits = static_cast<int>(length_bits) + floor_log2(passes);
         if (bits > 32) throw Damage{"its header is damaged"};
         return bits;
     }
     [[gnu::always_inline]] void add(BlockPieces &b, uint32_t passes, uint32_t bytes, bool begins_segment) {
         const auto index = static_cast<uint32_t>(out_.pieces.size());
-        if (index == out_.pieces.capacity()) [[unlikely]]
+        if (out_.pieces.size() == out_.pieces.capacity()) [[unlikely]]
             grow_pieces();
         out_.pieces.push_back({0, bytes, passes, kNoPiece, begins_segment});
         (b.first == kNoPiece ? b.first : out_.pieces[b.last].next) = index;
@@ -410,7 +459,7 @@ class TileReader {
             const int first = b.passes;
             const auto count =
                 static_cast<uint32_t>(std::min<int64_t>(int64_t{segment_end(style, first)} + 1 - first, passes));
-            const uint32_t bytes = in.bits(length_bits(b, count));
+            const uint32_t bytes = in.bits(bits_of_length(b.length_bits, count));
             add(b, count, bytes, !first || ends_segment(style, first - 1));
             passes -= count;
         }
@@ -423,12 +472,13 @@ class TileReader {
         if (!b.has_cleanup) {
             const uint32_t behind = (b.passes + passes - 1) % 3;  // refinement passes, if there is a cleanup pass
             const uint32_t count = passes > behind ? passes - behind : passes;
-            int bits = length_bits(b, count);
+            int bits = bits_of_length(b.length_bits, count);
             uint32_t bytes = in.bits(bits);
             const bool is_cleanup = passes > behind && bytes &&
                                     (!(style & kMixed) || (b.length_bits > 3 && bytes > 1 && !(bytes >> (bits - 1))));
             if (!is_cleanup) {
-                for (const int all = length_bits(b, passes); bits < all; bits++) bytes = bytes << 1 | in.bit();
+                for (const int all = bits_of_length(b.length_bits, passes); bits < all; bits++)
+                    bytes = bytes << 1 | in.bit();
                 if (bytes) {
                     if (!(style & kMixed)) throw Damage{"its header has bytes of placeholder passes"};
                     b.is_ht = false;
@@ -441,7 +491,7 @@ class TileReader {
         }
         while (passes) {
             const uint32_t of_set = b.passes % 3, count = of_set == 1 && passes > 1 ? 2 : 1;
-            const uint32_t bytes = in.bits(length_bits(b, count));
+            const uint32_t bytes = in.bits(bits_of_length(b.length_bits, count));
             add(b, count, bytes, of_set != 2);
             passes -= count;
         }

@@ -62,6 +62,7 @@ struct TilePackets {
 
     // The reader's: here their memory is kept for the next picture.
     std::vector<TagTreeNode> inclusion, zero_planes;
+    std::vector<uint8_t> row_nodes;
     std::vector<std::vector<SegmentPiece>> replaced;  // by larger ones; where PacketsRead::pieces may be
 
     // The block of blocks[index], which has this style. What it refers to are `segments`, and `bytes` with those of
