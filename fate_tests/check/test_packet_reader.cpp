@@ -163,6 +163,46 @@ START_TEST(pieces_of_what_is_cut) {
 }
 END_TEST
 
+// Bits of a packet header, with those that are stuffed.
+Bytes header_of(const std::string &bits) {
+    Bytes bytes{0};
+    int free = 8;
+    for (const char bit : bits) {
+        if (!free) bytes.push_back(0), free = bytes[bytes.size() - 2] == 0xFF ? 7 : 8;
+        bytes.back() = static_cast<uint8_t>(bytes.back() | (bit - '0') << --free);
+    }
+    return bytes;
+}
+
+// Of a block's second layer a segment is read whose length is too long, behind one that is whole.
+START_TEST(a_length_of_a_later_layer_is_damaged) {
+    Random random(1);
+    Log log;
+    CudaencConfig config = make_config(make_format(16, 16, 1, 8, false, CUDAENC_COLOR_GRAY), "cpu", &log);
+    config.j2k.format = CUDAENC_J2K_CODESTREAM;
+    config.j2k.pred = CUDAENC_J2K_DWT53;
+    config.j2k.cblk_style = CUDAENC_J2K_BYPASS;
+    config.j2k.levels = 0;
+    config.j2k.layers = 2;
+    Picture picture = make_picture(random, config.format, Content::noise);
+    Coded coded(encode(config, picture.frame()));
+    const std::string lblock_32 = std::string(29, '1') + "0";
+    // 12 passes, of 10 and 2, a byte each.
+    const Bytes first = header_of("11111110011000000010001");
+    // 3 passes, of 1 and 2; the length of the latter would have 33 bits.
+    const Bytes second = header_of("111100" + lblock_32 + std::string(31, '0') + "1");
+    auto at = coded.bytes.begin() + static_cast<ptrdiff_t>(coded.d.coded_tile_parts.front().begin);
+    at = std::copy(first.begin(), first.end(), at);
+    at = std::copy(second.begin(), second.end(), at + 2);
+    EXPECT(at < coded.bytes.end(), "%zu bytes", coded.bytes.size());
+    TilePackets packets;
+    PacketReader(coded.bytes, coded.d, coded.g).read(0, packets);
+    EXPECT(packets.damage.find("packet 1 of 2") != std::string::npos, "damage: %s", packets.damage.c_str());
+    EXPECT(packets.pieces.size() == 2 && packets.blocks[0].last == 1 && packets.pieces[1].next == kNoPiece,
+           "%zu pieces, the last one is followed by %u", packets.pieces.size(), packets.pieces.back().next);
+}
+END_TEST
+
 // What packets tell of 24 669 blocks, and what kernels take of it. On one thread, as a picture in flight has it.
 START_TEST(time_of_a_picture) {
     if (!benching) return;
@@ -205,6 +245,7 @@ int main(int argc, char **argv) {
     TCase *host = add_case(suite, "host");
     tcase_add_loop_test(host, pieces_are_those_of_a_sequential_reader, 0, 4);
     tcase_add_loop_test(host, pieces_of_what_is_cut, 0, 3);
+    tcase_add_test(host, a_length_of_a_later_layer_is_damaged);
     tcase_add_test(host, time_of_a_picture);
     return run_suite(suite);
 }
