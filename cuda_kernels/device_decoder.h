@@ -68,12 +68,17 @@ class DeviceDecoder : public DevicePipeline<Decoder, S> {
         settle_task(s);
         if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
     }
-    // For run(): changes what wait_for() looks at.
+    // For run(): changes what look() and wait_for() see.
     template <class Change>
     void tell(const Change &change) {
         const std::lock_guard lock(mutex_);
         change();
         told_.notify_all();
+    }
+    template <class Condition>
+    bool look(const Condition &condition) {
+        const std::lock_guard lock(mutex_);
+        return condition();
     }
     // Whether `condition` holds before run() returns.
     template <class Condition>

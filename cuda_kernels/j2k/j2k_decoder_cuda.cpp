@@ -57,10 +57,10 @@ struct TablePlaces {
     size_t counters = 0, channels = 0, values = 0, segments = 0, blocks = 0, end = 0;
 };
 
-// How far it is: blocks and segments, see PacketsRead.
+// How far it is.
 struct Progress {
-    PacketsRead read;    // by a thread
-    PacketsRead queued;  // for decoders
+    std::vector<PacketsRead> read;  // by a thread, part by part
+    PacketsRead queued;             // for decoders
 };
 
 struct Slot : DecoderSlot {
@@ -124,14 +124,15 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
         s.in_parts = decoded.in_order && decoded.blocks.size() >= 2 * kPartBlocks && s.times.empty();
         const bool is_shared = s.in_parts || (in_place && s.codestream.size() >= kSharedBytes);
         s.reads_headers = false;
+        if (s.in_parts) make_room_for_parts(s);
         if (is_shared) post(s);
         for (size_t at = 0; in_place && at < s.codestream.size(); at += kUploadBytes) {
             const size_t size = std::min(kUploadBytes, s.codestream.size() - at);
             copy_codestream(s, at, size);
             upload(s, s.bytes, at, size);
             s.bytes_are_queued = true;
+            if (s.in_parts) queue_parts(s, at + size);
         }
-        if (s.in_parts) queue_parts(s);
         if (is_shared)
             wait(s);
         else
@@ -142,20 +143,26 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
 
     // ---- Parts: blocks whose packets are read, while a thread reads on
 
-    void queue_parts(Slot &s) {
+    void make_room_for_parts(Slot &s) {
         const DecodedBlocks &decoded = s.tables->decoded;
         make_room_for_samples(s);
         make_block_decoder(s.ht_decoder, s.ht_limits, decoded.limits);
         s.places = {};
-        place_tables(s, {.blocks = decoded.blocks.size(), .segments = decoded.blocks.size(), .pieces = nullptr}, true);
+        place_tables(s, {.blocks = decoded.blocks.size(), .segments = decoded.blocks.size()}, true);
         DeviceDecoder::grow(s.staged_tables, s.places.end);
         s.places = {};
+    }
+
+    // Of `uploaded` bytes. Where these are all, waits for what is read, until the thread ends.
+    void queue_parts(Slot &s, size_t uploaded) {
         PacketsRead &queued = s.progress.queued;
         PacketsRead read;
-        while (wait_for(s, [&] {
-            read = s.progress.read;
+        const auto is_read = [&] {
+            for (const PacketsRead &part : s.progress.read)
+                if (part.end <= uploaded) read = part;
             return read.blocks > queued.blocks;
-        })) {
+        };
+        while (uploaded < s.codestream.size() ? look(is_read) : wait_for(s, is_read)) {
             const TablePlaces before = s.places;
             place_tables(s, read, false);
             if (s.places.end > s.staged_tables.room) {
@@ -283,7 +290,7 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
         if (s.in_parts)
             told = [&, from = size_t{0}](const PacketsRead &read) mutable {
                 if (read.blocks - from < kPartBlocks || read.blocks == t.decoded.blocks.size()) return;
-                tell([&] { s.progress.read = read; });
+                tell([&] { s.progress.read.push_back(read); });
                 from = read.blocks;
             };
         s.lists.read(pool_, s.codestream, s.description, t.geometry, wanted_packets(options_), t.decoded, told);
@@ -293,7 +300,7 @@ class J2kDeviceDecoder : public DeviceDecoder<Slot> {
         if (s.places.end <= s.staged_tables.room) write_all(s);
     }
     static PacketsRead all_read(const Slot &s) {
-        return {.blocks = s.tables->decoded.blocks.size(), .segments = s.lists.segments(), .pieces = nullptr};
+        return {.blocks = s.tables->decoded.blocks.size(), .segments = s.lists.segments()};
     }
 
     void run(Slot &s) override {

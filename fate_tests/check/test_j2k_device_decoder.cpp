@@ -168,19 +168,26 @@ START_TEST(pictures_in_flight) {
 }
 END_TEST
 
-// Whose bytes are uploaded part by part while their packets are read, where they are alone.
+// Whose bytes are uploaded part by part while their packets are read, where they are alone; those of many blocks are
+// then decoded part by part, too.
 START_TEST(large_pictures) {
     Random random(21);
     Log log;
+    const bool has_many_blocks = _i % 2;
+    const std::string &spec = device_specs[static_cast<size_t>(_i / 2)];
     CudaencConfig config = make_config(make_format(1100, 1000, 1, 16, true, CUDAENC_COLOR_GRAY), "cpu", &log);
     config.j2k.pred = CUDAENC_J2K_DWT53;
     config.j2k.cblk_style = CUDAENC_J2K_HT;
+    if (has_many_blocks) {
+        config.j2k.cblk_width = 8, config.j2k.cblk_height = 16;
+        config.j2k.precincts = "256x256";
+    }
     Picture picture = make_picture(random, config.format, Content::noise);
     std::vector<Bytes> packets(3, encode(config, picture.frame()));
     EXPECT(packets[0].size() > 2 << 20, "%zu bytes", packets[0].size());
     packets[1].resize(packets[1].size() / 2);
     for (const int depth : {1, 2}) {
-        const std::array<int, 3> counts = compare(packets, device_specs[static_cast<size_t>(_i)], 0, depth);
+        const std::array<int, 3> counts = compare(packets, spec, 0, depth);
         EXPECT(counts[0] == 2 && counts[1] == 1, "%d whole, %d damaged", counts[0], counts[1]);
     }
 }
@@ -200,15 +207,15 @@ START_TEST(blocks_in_parts) {
         Picture picture = make_picture(random, config.format, Content::noise);
         const Bytes packet = encode(config, picture.frame());
         packets.push_back(packet);
-        for (const size_t percent : {20, 50, 85, 99}) {
+        for (const size_t percent : {50, 85}) {
             packets.push_back(packet);
             packets.back().resize(packet.size() * percent / 100);
         }
-        for (int i = 0; i < 12; i++) packets.push_back(damaged(random, packet));
+        for (int i = 0; i < 5; i++) packets.push_back(damaged(random, packet));
         packets.push_back(packet);
     }
     const std::array<int, 3> counts = compare(packets, device_specs[static_cast<size_t>(_i)], 0, 1);
-    EXPECT(counts[0] >= 4 && counts[1] >= 8, "%d whole, %d damaged", counts[0], counts[1]);
+    EXPECT(counts[0] >= 4 && counts[1] >= 4, "%d whole, %d damaged", counts[0], counts[1]);
 }
 END_TEST
 
@@ -416,7 +423,7 @@ int main(int argc, char **argv) {
     TCase *pictures = add_case(suite, "pictures");
     const int devices = static_cast<int>(device_specs.size());
     tcase_add_loop_test(pictures, pictures_in_flight, 0, devices);
-    tcase_add_loop_test(pictures, large_pictures, 0, std::min(devices, 1));
+    tcase_add_loop_test(pictures, large_pictures, 0, std::min(devices, 1) * 2);
     tcase_add_loop_test(pictures, blocks_in_parts, 0, std::min(devices, 1));
     tcase_add_loop_test(pictures, regions_and_layers, 0, devices);
     tcase_add_loop_test(pictures, channels_of_many_components, 0, devices);

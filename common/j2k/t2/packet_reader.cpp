@@ -287,7 +287,7 @@ class TileReader {
   private:
     void tell(const Packet &packet) {
         if (!packet.layer) blocks_read_ += packet.last_block - packet.first_block;
-        told_({.blocks = blocks_read_, .segments = out_.pieces.size(), .pieces = out_.pieces.data()});
+        told_({.blocks = blocks_read_, .segments = out_.pieces.size(), .pieces = out_.pieces.data(), .end = at_});
     }
     bool is_wanted(const Packet &packet) const {
         if (packet.layer >= wanted_.layers || packet.first_band == packet.last_band) return false;

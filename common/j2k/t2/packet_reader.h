@@ -76,6 +76,7 @@ struct TilePackets {
 struct PacketsRead {
     size_t blocks = 0, segments = 0;  // of first layers; pieces, of which [0, segments) are there
     const SegmentPiece *pieces = nullptr;
+    size_t end = 0;  // of their bytes, in the codestream
 };
 
 class PacketReader {
