@@ -35,9 +35,9 @@ class Device {
     virtual int multiprocessors() const = 0;
     virtual uint64_t free_memory() = 0;            // bytes, of all programs' on this device
     virtual void *alloc(size_t bytes) = 0;         // device memory, aligned to 256 bytes, contents undefined
-    virtual void free(void *memory) noexcept = 0;  // waits for work that uses it; nullptr does nothing
+    virtual void free(void *memory) noexcept = 0;  // nobody gets it while work uses it; nullptr does nothing
     virtual void *alloc_pinned(size_t bytes) = 0;  // host memory that copies reach at full speed, aligned to 256 bytes
-    virtual void free_pinned(void *memory) noexcept = 0;  // waits as free() does
+    virtual void free_pinned(void *memory) noexcept = 0;  // as free()
     virtual bool pageable(const void *host) = 0;          // whether this host memory is not pinned
 
     virtual Stream create_stream() = 0;

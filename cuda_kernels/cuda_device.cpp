@@ -17,7 +17,7 @@
 #include "../common/device.h"
 #include "../common/error.h"
 #include "images.h"
-#include "pinned_reserve.h"
+#include "memory_reserve.h"
 
 namespace cudaenc {
 namespace {
@@ -139,12 +139,40 @@ const Driver &driver() {
     return instance;
 }
 
-// What takes milliseconds to make in a context: the modules of kernels, loaded where one is needed, and pinned memory.
-// They end with the context.
+// What takes milliseconds to make in a context: the modules of kernels, loaded where one is needed, and memory. They
+// end with the context. Memory is asked for where the context is current.
 struct ContextParts {
-    std::mutex mutex;  // of modules
+    explicit ContextParts(const Driver &cu)
+        : memory({.allocate =
+                      [&cu](size_t bytes) {
+                          CUdeviceptr memory = 0;
+                          cu.check(cu.table->cuMemAlloc(&memory, bytes),
+                                   format_string("cuMemAlloc of %zu bytes", bytes));
+                          return reinterpret_cast<void *>(memory);
+                      },
+                  .free = [&cu](void *memory) { cu.table->cuMemFree(reinterpret_cast<CUdeviceptr>(memory)); },
+                  .settle = [&cu] { return cu.cuCtxSynchronize() == CUDA_SUCCESS; }},
+                 kMostIdle, false),
+          pinned({.allocate =
+                      [&cu](size_t bytes) {
+                          void *memory = nullptr;
+                          cu.check(cu.cuMemHostAlloc(&memory, bytes, host_alloc_portable),
+                                   format_string("cuMemHostAlloc of %zu bytes", bytes));
+                          return memory;
+                      },
+                  .free =
+                      [&cu](void *memory) {
+                          cu.cuCtxSynchronize();
+                          cu.cuMemFreeHost(memory);
+                      },
+                  .settle = [&cu] { return cu.cuCtxSynchronize() == CUDA_SUCCESS; }},
+                 kMostIdlePinned, true) {}
+
+    static constexpr size_t kMostIdle = size_t{1} << 28, kMostIdlePinned = size_t{1} << 26;  // bytes
+    std::mutex mutex;                                                                        // of modules
     std::map<std::string, CUmodule> modules;
-    PinnedReserve pinned;
+    MemoryReserve memory;  // compute-sanitizer sees its pieces: none is cut from a larger one
+    MemoryReserve pinned;
 };
 
 // Those of a context, which all its sessions share, also one after the other. Another context in its place, such as a
@@ -160,7 +188,7 @@ std::shared_ptr<ContextParts> parts_of(const Driver &cu, CUcontext context) {
     cu.check(cu.cuCtxGetId(context, &number), "cuCtxGetId");
     const std::lock_guard lock(mutex);
     Numbered &known = contexts[context];
-    if (!known.parts || known.number != number) known = {number, std::make_shared<ContextParts>()};
+    if (!known.parts || known.number != number) known = {number, std::make_shared<ContextParts>(cu)};
     return known.parts;
 }
 
@@ -227,39 +255,27 @@ class CudaDevice final : public Device {
         call("cuEventCreate", cu_.table->cuEventCreate, &foreign_, CU_EVENT_DISABLE_TIMING);
     }
 
-    ~CudaDevice() override { drop(cu_.table->cuEventDestroy, foreign_); }
+    // Here a session waits once for all that it freed, so that the next one does not.
+    ~CudaDevice() override {
+        drop(cu_.table->cuEventDestroy, foreign_);
+        if (!enter()) return;
+        parts_->memory.settle();
+        parts_->pinned.settle();
+        leave();
+    }
 
     std::string name() const override { return name_; }
     int multiprocessors() const override { return multiprocessors_; }
     uint64_t free_memory() override {
         size_t free = 0, total = 0;
         call("cuMemGetInfo", cu_.cuMemGetInfo, &free, &total);
-        return free;
+        return free + parts_->memory.idle_bytes();
     }
 
-    void *alloc(size_t bytes) override {
-        CUdeviceptr memory = 0;
-        call(format_string("cuMemAlloc of %zu bytes", bytes), cu_.table->cuMemAlloc, &memory, bytes ? bytes : 1);
-        return reinterpret_cast<void *>(memory);
-    }
-
-    void free(void *memory) noexcept override { drop(cu_.table->cuMemFree, pointer(memory)); }
-
-    void *alloc_pinned(size_t bytes) override {
-        return parts_->pinned.take(bytes, [this](size_t room) {
-            void *memory = nullptr;
-            call(format_string("cuMemHostAlloc of %zu bytes", room), cu_.cuMemHostAlloc, &memory, room,
-                 host_alloc_portable);
-            return memory;
-        });
-    }
-
-    void free_pinned(void *memory) noexcept override {
-        if (!memory || !enter()) return;
-        cu_.cuCtxSynchronize();
-        if (void *const surplus = parts_->pinned.put(memory)) cu_.cuMemFreeHost(surplus);
-        leave();
-    }
+    void *alloc(size_t bytes) override { return take(parts_->memory, bytes); }
+    void free(void *memory) noexcept override { put(parts_->memory, memory); }
+    void *alloc_pinned(size_t bytes) override { return take(parts_->pinned, bytes); }
+    void free_pinned(void *memory) noexcept override { put(parts_->pinned, memory); }
 
     bool pageable(const void *host) override {
         const Current current(*this);
@@ -455,6 +471,16 @@ class CudaDevice final : public Device {
     void drop(F *function, T object) noexcept {
         if (!object || !enter()) return;
         function(object);
+        leave();
+    }
+
+    void *take(MemoryReserve &reserve, size_t bytes) {
+        const Current current(*this);
+        return reserve.take(bytes);
+    }
+    void put(MemoryReserve &reserve, void *memory) noexcept {
+        if (!memory || !enter()) return;
+        reserve.put(memory);
         leave();
     }
 

@@ -121,14 +121,14 @@ void print_session_memory(const std::shared_ptr<Device> &device, const Case &c, 
     json.put("allocated_mib", print_buffers("device", metered->device_buffers, c, json));
     print_buffers("pinned", metered->pinned_buffers, c, json);
     if (config.device_frames) {
-        const size_t before = gpu_bytes_in_use();
+        const uint64_t before = device->free_memory();  // as if no memory were kept for sessions
         Session session(config);
-        const size_t opened = gpu_bytes_in_use();
+        const uint64_t opened = device->free_memory();
         session.run(frames, 4 * depth);
-        const size_t used = gpu_bytes_in_use();
+        const uint64_t used = device->free_memory();
         std::printf("  driver  %.1f MiB more in use with the session open, %.1f MiB after %d frames\n",
-                    static_cast<double>(opened - before) / kMiB, static_cast<double>(used - before) / kMiB, 4 * depth);
-        json.put("in_use_mib", static_cast<double>(used - before) / kMiB);
+                    static_cast<double>(before - opened) / kMiB, static_cast<double>(before - used) / kMiB, 4 * depth);
+        json.put("in_use_mib", static_cast<double>(before - used) / kMiB);
     }
     json.close('}');
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "../../cuda_kernels/compact.h"
-#include "../../cuda_kernels/pinned_reserve.h"
+#include "../../cuda_kernels/memory_reserve.h"
 #include "../emu/emu.h"
 #include "../emu/primitives_params.h"
 #include "testing.h"
@@ -293,7 +293,7 @@ std::string error_of(F f, int code) {
     return "";
 }
 
-// Devices are a session's; on CUDA those of a context share modules and pinned memory.
+// Devices are a session's; on CUDA those of a context share modules and memory.
 START_TEST(devices_come_and_go_in_threads) {
     std::shared_ptr<Device> lasting = open_test_device(_i);
     std::vector<std::thread> threads;
@@ -310,53 +310,124 @@ START_TEST(devices_come_and_go_in_threads) {
 }
 END_TEST
 
-START_TEST(pinned_memory_is_kept) {
-    std::vector<std::unique_ptr<void, decltype(&std::free)>> pinned;
-    std::mutex mutex;
-    std::atomic<bool> fails{false};
-    const auto pin = [&](size_t bytes) {
-        if (fails) throw Error(CUDAENC_ERR_MEMORY, "no memory");
-        const std::lock_guard lock(mutex);
-        return pinned.emplace_back(std::aligned_alloc(PinnedReserve::kAlignment, bytes), &std::free).get();
+START_TEST(memory_is_kept) {
+    constexpr size_t kLarge = MemoryReserve::kChunk * 8;
+    std::map<void *, size_t> held;  // of the source: bytes
+    std::atomic<bool> fails{false}, settles{true};
+    int settled = 0;
+    const auto reserve_of = [&](bool cuts) {
+        return MemoryReserve({.allocate =
+                                  [&](size_t bytes) {
+                                      if (fails) throw Error(CUDAENC_ERR_MEMORY, "no memory");
+                                      const size_t whole =
+                                          (bytes + MemoryReserve::kAlignment - 1) / MemoryReserve::kAlignment;
+                                      void *const memory = std::aligned_alloc(MemoryReserve::kAlignment,
+                                                                              whole * MemoryReserve::kAlignment);
+                                      held[memory] = bytes;
+                                      return memory;
+                                  },
+                              .free =
+                                  [&](void *memory) {
+                                      EXPECT_EQ(held.erase(memory), 1);
+                                      std::free(memory);
+                                  },
+                              .settle = [&] { return ++settled, settles.load(); }},
+                             2 * kLarge, cuts);
     };
-    PinnedReserve reserve;
-    const size_t large = PinnedReserve::kMostIdle / 2;
-    std::vector<size_t> sizes{0, 1, 256, 257, 5000, PinnedReserve::kSmall, PinnedReserve::kChunk, large};
-    const auto take_all = [&] {
-        std::vector<uint8_t *> taken;
-        for (const size_t bytes : sizes) {
-            taken.push_back(static_cast<uint8_t *>(reserve.take(bytes, pin)));
-            EXPECT_EQ(reinterpret_cast<uintptr_t>(taken.back()) % PinnedReserve::kAlignment, 0);
-            std::memset(taken.back(), static_cast<int>(taken.size()), bytes);
-        }
-        for (size_t i = 0; i < taken.size(); ++i)
-            for (size_t at = 0; at < sizes[i]; at += std::max<size_t>(sizes[i] - 1, 1)) EXPECT_EQ(taken[i][at], i + 1);
-        return taken;
-    };
-    for (uint8_t *memory : take_all()) EXPECT(!reserve.put(memory));
-    EXPECT_EQ(pinned.size(), 4);  // the small ones are of one
-    fails = true;                 // from now on all is there
-    std::vector<uint8_t *> taken = take_all();
-    EXPECT(!error_of([&] { reserve.take(large, pin); }, CUDAENC_ERR_MEMORY).empty());
-    fails = false;
-    taken.push_back(static_cast<uint8_t *>(reserve.take(large, pin)));
-    for (uint8_t *memory : taken) {
-        void *const surplus = reserve.put(memory);
-        EXPECT_EQ(surplus != nullptr, memory == taken.back());
-        EXPECT(!surplus || surplus == pinned.back().get());
+    for (const bool cuts : {false, true}) {
+        MemoryReserve reserve = reserve_of(cuts);
+        const std::vector<size_t> sizes{0, 1, 256, 257, 5000, MemoryReserve::kSmall, MemoryReserve::kChunk, kLarge};
+        const auto take_all = [&] {
+            std::vector<uint8_t *> taken;
+            for (const size_t bytes : sizes) {
+                taken.push_back(static_cast<uint8_t *>(reserve.take(bytes)));
+                EXPECT_EQ(reinterpret_cast<uintptr_t>(taken.back()) % MemoryReserve::kAlignment, 0);
+                std::memset(taken.back(), static_cast<int>(taken.size()), bytes);
+            }
+            for (size_t i = 0; i < taken.size(); ++i)
+                for (size_t at = 0; at < sizes[i]; at += std::max<size_t>(sizes[i] - 1, 1))
+                    EXPECT_EQ(taken[i][at], i + 1);
+            return taken;
+        };
+        settled = 0;
+        for (uint8_t *memory : take_all()) reserve.put(memory);
+        EXPECT_EQ(held.size(), cuts ? 3 : sizes.size());  // the small ones are of one
+        EXPECT_EQ(settled, 0);
+        fails = true;  // from now on all is there
+        std::vector<uint8_t *> taken = take_all();
+        EXPECT_EQ(settled, 1);
+        EXPECT_EQ(reserve.idle_bytes(), 0);
+        EXPECT(!error_of([&] { reserve.take(kLarge); }, CUDAENC_ERR_MEMORY).empty());
+        fails = false;
+        for (int i = 0; i < 2; ++i) taken.push_back(static_cast<uint8_t *>(reserve.take(kLarge)));
+        const size_t most = held.size();
+        for (uint8_t *memory : taken) reserve.put(memory);
+        EXPECT_EQ(held.size(), most - 2);  // one of three large ones is kept
+        EXPECT(reserve.idle_bytes() >= kLarge && reserve.idle_bytes() <= 2 * kLarge);
+        settles = false;  // work may use what is idle
+        void *const other = reserve.take(kLarge);
+        EXPECT_EQ(held.size(), most - 1);
+        settles = true;
+        reserve.put(other);
+        EXPECT_EQ(held.size(), most - 2);
+        reserve.settle();
+        settled = 0;
+        reserve.put(reserve.take(kLarge));
+        EXPECT_EQ(settled, 0);
+        for (const auto &[memory, bytes] : held) std::free(memory);
+        held.clear();
     }
+}
+END_TEST
+
+START_TEST(memory_in_reserve_goes_before_it_runs_out) {
+    size_t held = 0;
+    MemoryReserve reserve({.allocate =
+                               [&](size_t bytes) {
+                                   if (held + bytes > 1000000) throw Error(CUDAENC_ERR_MEMORY, "no memory");
+                                   held += bytes;
+                                   return std::malloc(bytes);
+                               },
+                           .free =
+                               [&](void *memory) {
+                                   held -= 200000;
+                                   std::free(memory);
+                               },
+                           .settle = [] { return true; }},
+                          size_t{1} << 30, false);
+    std::vector<void *> taken;
+    for (int i = 0; i < 5; ++i) taken.push_back(reserve.take(200000));
+    for (void *memory : taken) reserve.put(memory);
+    EXPECT_EQ(held, 1000000);
+    void *const large = reserve.take(600000);
+    EXPECT_EQ(held, 600000);
+    EXPECT(!error_of([&] { reserve.take(600000); }, CUDAENC_ERR_MEMORY).empty());
+    reserve.put(large);
+    EXPECT(reserve.take(600000) == large);
+    std::free(large);
+}
+END_TEST
+
+START_TEST(threads_share_a_reserve) {
+    std::vector<std::unique_ptr<void, decltype(&std::free)>> held;
+    MemoryReserve reserve(
+        {.allocate = [&](size_t bytes) { return held.emplace_back(std::malloc(bytes), &std::free).get(); },
+         .free = [](void *) { ck_abort_msg("surplus"); },
+         .settle = [] { return true; }},
+        size_t{1} << 26, true);
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
         threads.emplace_back([&, t] {
             for (size_t i = 0; i < 1000; ++i) {
                 const size_t bytes = hash(static_cast<uint32_t>(i * 4 + static_cast<size_t>(t))) % 100000 + 1;
-                auto *memory = static_cast<uint8_t *>(reserve.take(bytes, pin));
+                auto *memory = static_cast<uint8_t *>(reserve.take(bytes));
                 std::memset(memory, t, bytes);
-                EXPECT(memory[0] == t && memory[bytes - 1] == t && !reserve.put(memory));
+                EXPECT(memory[0] == t && memory[bytes - 1] == t);
+                reserve.put(memory);
             }
         });
     for (std::thread &thread : threads) thread.join();
-    EXPECT(pinned.size() < 40, "%zu pieces are pinned", pinned.size());
+    EXPECT(held.size() < 40, "%zu pieces", held.size());
 }
 END_TEST
 
@@ -583,6 +654,8 @@ int main(int argc, char **argv) {
     tcase_add_test(emulator, emulator_serves_many_host_threads);
     TCase *cuda = add_case(suite, "cuda");
     tcase_add_test(cuda, cuda_device_names_are_checked);
-    tcase_add_test(cuda, pinned_memory_is_kept);
+    tcase_add_test(cuda, memory_is_kept);
+    tcase_add_test(cuda, memory_in_reserve_goes_before_it_runs_out);
+    tcase_add_test(cuda, threads_share_a_reserve);
     return run_suite(suite);
 }
