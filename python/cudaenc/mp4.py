@@ -235,6 +235,8 @@ class Writer:
         while not self._encoder.submit(planes, key=key, pts=begin, skipped=skipped):
             self._mux(self._encoder.receive())
         self._converts, self._last = converts, begin
+        if self._container is None:
+            self._open_container()  # while the first frame is coded
 
     # ---- packets
 
@@ -244,8 +246,6 @@ class Writer:
 
     def _mux(self, received: Any) -> None:
         data: Packet = received[1]
-        if self._container is None:
-            self._open_container(data)
         packet = av.Packet(data)
         packet.stream = self._video
         packet.time_base = fractions.Fraction(1, self._clock)
@@ -259,7 +259,7 @@ class Writer:
         self.size += len(data)
         self._pass_on()
 
-    def _open_container(self, first: Packet) -> None:
+    def _open_container(self) -> None:
         options = {"video_track_timescale": str(self._clock), "flush_packets": "1"}
         if isinstance(self._target, (str, os.PathLike)):
             self._path = f"{os.path.realpath(os.fsdecode(self._target))}.{secrets.token_hex(4)}.part"
@@ -276,9 +276,14 @@ class Writer:
             options["frag_duration"] = str(round(1e6 * self._fragment))  # microseconds
         assert self._encoder is not None
         container = av.open(self._pipe or self._path, "w", format="mp4", container_options=options)
-        begin = self._encoder.extradata + first[:1024]  # its headers tell all; a picture without concealment is not decoded for long
-        with av.open(io.BytesIO(begin), format="h264", options={"ec": "0"}) as probe:
-            self._video = container.add_stream_from_template(probe.streams.video[0], opaque=True)
+        # Parameter sets alone tell FFmpeg no more than themselves; pictures of pairs of samples have whole pairs.
+        with av.open(io.BytesIO(self._encoder.extradata), format="h264") as sets:
+            self._video = video = container.add_stream_from_template(sets.streams.video[0], opaque=True)
+        coded = self._encoder._format
+        x, y = (coded.component[1].log2_subsample_x, coded.component[1].log2_subsample_y) if coded.components > 1 else (0, 0)
+        video.width, video.height = -(-coded.width >> x << x), -(-coded.height >> y << y)
+        video.color_primaries, video.color_trc, video.colorspace = coded.color_primaries, coded.color_transfer, coded.color_matrix
+        video.color_range = 2 if coded.full_range else 1  # FFmpeg's numbers
         self._video.time_base = fractions.Fraction(1, self._clock)
         if self._rotation:
             if not hasattr(self._video, "set_display_rotation"):

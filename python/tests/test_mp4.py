@@ -48,6 +48,12 @@ class Mp4(unittest.TestCase):
                 film.seek(0)
                 return stream, packets, list(film.decode(stream))
 
+    def test_size_of_pairs(self):
+        for format, size in ("yuv420p", (68, 46)), ("yuv422p", (68, 45)), ("yuv444p", (67, 45)):
+            chroma = picture(size[1] // (2 if format == "yuv420p" else 1), size[0] // (1 if format == "yuv444p" else 2))
+            stream, _, decoded = self.write([[picture(45, 67), chroma, chroma]], format=format)
+            self.assertEqual({(stream.width, stream.height), (decoded[0].width, decoded[0].height)}, {size})
+
     def test_key_pictures(self):
         frames = [[picture(46, 68), picture(23, 34), picture(23, 34)] for _ in range(5)]
         with tempfile.TemporaryDirectory() as folder:
@@ -263,6 +269,11 @@ class Writers(unittest.TestCase):
         self.assertEqual([chunk[4:8] for chunk in chunks], [b"ftyp", b"moof", b"moof", b"moof"])
         self.assertEqual(len(self.read(b"".join(chunks))), 12)
         self.assertEqual(len(self.read(b"".join(chunks[:2]))), 4)  # what came is whole
+        writer = cudaenc.mp4.Writer(None, fragment="gop")
+        with unittest.mock.patch.object(cudaenc.Encoder, "receive", lambda *_: None):  # the header waits for no packet
+            writer.add(frames[0])
+            self.assertEqual(writer.take()[4:8], b"ftyp")
+        writer.abort()
         for fragment, count in (0.25, 6), (1, 2):
             chunks = list(cudaenc.mp4.stream(frames, frame_rate=8, fragment=fragment))
             self.assertEqual(sum(chunk.count(b"moof") for chunk in chunks), count)
