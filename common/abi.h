@@ -33,7 +33,6 @@ inline constexpr size_t first_size(const CudaencConverterConfig *) {
     return CUDAENC_END_OF(CudaencConverterConfig, log_opaque);
 }
 inline constexpr size_t first_size(const CudaencRgbFrames *) { return CUDAENC_END_OF(CudaencRgbFrames, planes); }
-inline constexpr size_t first_size(const CudaencFiles *) { return CUDAENC_END_OF(CudaencFiles, errors); }
 inline constexpr size_t first_size(const CudaencCavlcConfig *) {
     return CUDAENC_END_OF(CudaencCavlcConfig, log_opaque);
 }

@@ -118,6 +118,7 @@ const DecoderCodec decoders[] = {
      .read_header = [](std::span<const uint8_t> packet,
                        const CudaencDecoderConfig &c) { return j2k::read_header(packet, j2k_options(c)); },
      .picture_size = j2k::picture_size,
+     .has_two_fields = j2k::has_two_fields,
      .make =
          [](const CudaencDecoderConfig &c, const PipelineSetup &s) {
              return s.device ? j2k::make_device_decoder(j2k_options(c), s.slots, s.threads, s.device, s.device_frames,
@@ -131,6 +132,7 @@ const DecoderCodec decoders[] = {
      .read_header = [](std::span<const uint8_t> packet,
                        const CudaencDecoderConfig &c) { return mjpeg::read_header(packet, mjpeg_options(c)); },
      .picture_size = mjpeg::picture_size,
+     .has_two_fields = mjpeg::has_two_fields,
      .make =
          [](const CudaencDecoderConfig &c, const PipelineSetup &s) {
              return s.device ? mjpeg::make_device_decoder(mjpeg_options(c), s.slots, s.threads, s.device,

@@ -60,6 +60,7 @@ struct DecoderCodec {
     std::unique_ptr<PictureHeader> (*read_header)(std::span<const uint8_t> packet, const CudaencDecoderConfig &config);
     // Bytes up to the end of the first picture; 0: the packet begins with no picture of this codec.
     size_t (*picture_size)(std::span<const uint8_t> packet);
+    bool (*has_two_fields)(std::span<const uint8_t> packet);
     std::unique_ptr<Decoder> (*make)(const CudaencDecoderConfig &config, const PipelineSetup &setup);
 };
 

@@ -736,8 +736,8 @@ int cudaenc_decoder_wait(CudaencDecoder *decoder, CudaencDecodedPicture *picture
 typedef struct CudaencCodedBatch {
     size_t struct_size CUDAENC_SIZE_OF(CudaencCodedBatch);
     int count;                  /**< pictures, 0 or more */
-    const uint8_t *const *data; /**< [count]: the packets */
-    const size_t *size;         /**< [count]: their bytes */
+    const uint8_t *const *data; /**< [count]: the packets; NULL: all are files */
+    const size_t *size;         /**< [count]: their bytes; NULL: as data */
     CudaencFormat format;       /**< of each picture, as cudaenc_decoder_read_header() tells it */
     int is_signed[4];           /**< as it tells it, too */
     uint8_t *planes[4];         /**< of the first picture */
@@ -746,34 +746,19 @@ typedef struct CudaencCodedBatch {
     void *cuda_stream;          /**< as of CudaencCodedPicture */
     int *codes;                 /**< [count]: gets CUDAENC_OK or the error of each picture; NULL: not wanted */
     int *corrupt;               /**< [count]: gets CudaencDecodedPicture.corrupt of each; NULL: not wanted */
+    const char *const
+        *paths;  /**< [count]: regular files, which are packets where data has none; NULL: there are none */
+    int readers; /**< threads that read files before they are due; 0: one per core, at most 8; 0..64 */
+    int *errors; /**< [count]: gets the errno of each file that cannot be read, else 0; NULL: not wanted */
 } CudaencCodedBatch;
 
 /** Decodes a batch, async_depth pictures at a time, and returns once all of them are there. No other picture may be in
  *  flight. The log names a picture by its number, from 0 on. Where one fails, its memory has any content, and the
- * others are decoded. By the decoder's thread. No pointer may be NULL, nor data, nor size, nor a packet, nor a plane
- * that the format has.
+ * others are decoded. One of two fields fails. By the decoder's thread. No pointer may be NULL, nor a packet that is no
+ * file, nor a plane that the format has.
  *  @return CUDAENC_OK, or the error of the first picture that failed; CUDAENC_ERR_INVALID without codes where the batch
  *  is not allowed */
 int cudaenc_decoder_batch(CudaencDecoder *decoder, const CudaencCodedBatch *batch);
-
-/** Files that become packets, one behind the other. */
-typedef struct CudaencFiles {
-    size_t struct_size CUDAENC_SIZE_OF(CudaencFiles);
-    int count;                /**< files, 0 or more */
-    const char *const *paths; /**< [count]: of regular files */
-    int threads;              /**< that read; 0: one per core, at most 8; 0..64 */
-    uint8_t *bytes;           /**< gets what the files have */
-    size_t capacity;          /**< bytes that there is room for */
-    const uint8_t **data;     /**< [count]: gets where each file begins, as CudaencCodedBatch has it */
-    size_t *size;             /**< [count]: gets the bytes of each file; 0 where it cannot be read */
-    int *errors;              /**< [count]: gets 0, or the errno of a file that cannot be read */
-} CudaencFiles;
-
-/** Reads files, from the first one up to one that there is no room for, and returns once they are there. Any thread. No
- *  pointer may be NULL, nor a path.
- *  @return CUDAENC_OK and *read, the files that there was room for: size[*read] tells what the next one needs;
- *  CUDAENC_ERR_INVALID, CUDAENC_ERR_MEMORY. Files that cannot be read are no error of the call */
-int cudaenc_read_files(const CudaencFiles *files, int *read);
 
 /** No packet follows, as cudaenc_flush(). */
 int cudaenc_decoder_flush(CudaencDecoder *decoder);

@@ -2,12 +2,15 @@
 // The C API of decoders: checks arguments, chooses the pipeline.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "options.h"
 #include "pipeline.h"
 #include "planes.h"
+#include "read_ahead.h"
 #include "session.h"
 
 using namespace cudaenc;
@@ -135,20 +139,32 @@ class Batch {
         if (batch.count < 0) refuse(format_string("count %d is not allowed: it is 0 or more", batch.count));
         if (!decoder.ring.empty()) refuse("a batch is not allowed with pictures in flight: they are received first");
         if (!batch.count) return;
-        if (!batch.data || !batch.size) refuse("data or size NULL of the batch is not allowed");
+        if ((!batch.data || !batch.size) && !batch.paths)
+            refuse("data or size NULL of the batch is not allowed without paths");
+        check_range("readers", batch.readers, 0, 64);
         check_format(batch.format, 1 << 30, CUDAENC_COLOR_YCCK);
         check_planes(decoder, batch.format, picture(0));
         for (int i = 0; i < batch.format.planes; i++) check_step(i);
         if (batch.codes) std::fill_n(batch.codes, batch.count, int{CUDAENC_OK});
         if (batch.corrupt) std::fill_n(batch.corrupt, batch.count, 0);
+        if (batch.errors) std::fill_n(batch.errors, batch.count, 0);
+        for (int i = 0; i < batch.count; i++) files_.push_back(is_file(i) ? batch.paths[i] : nullptr);
+        if (std::ranges::all_of(files_, [](const char *path) { return !path; })) return;
+        const int readers = batch.readers ? batch.readers : std::min(thread_count(0), 8);
+        const int room = decoder.ring.slots() + 2 * readers;  // for each reader one that it reads, and one that is read
+        reader_.emplace(files_, std::min(readers, batch.count), static_cast<size_t>(std::min(room, batch.count)));
     }
 
     // The code of the first picture that failed.
     int decode() {
         for (int number = 0; number < batch_.count; number++) {
             if (decoder_.ring.full()) take_oldest();
+            if (reader_) reader_->let_go(static_cast<size_t>(in_flight_.empty() ? number : in_flight_.front()));
             attempt(number, [&] {
-                submit(decoder_, picture(number), [&](const CudaencPictureInfo &info) { check_info(info); });
+                const CudaencCodedPicture coded = picture(number);
+                if (coded.data && decoder_.codec->has_two_fields({coded.data, coded.size}))
+                    refuse("two fields are not allowed in a batch: each is a packet");
+                submit(decoder_, coded, [&](const CudaencPictureInfo &info) { check_info(info); });
                 in_flight_.push_back(number);
             });
         }
@@ -171,11 +187,25 @@ class Batch {
                                  describe(batch_.format, batch_.is_signed).c_str()));
     }
 
-    CudaencCodedPicture picture(int number) const {
+    bool is_file(int number) const {
+        return batch_.paths && batch_.paths[number] && !(batch_.data && batch_.size && batch_.data[number]);
+    }
+    CudaencCodedPicture picture(int number) {
         CudaencCodedPicture coded{};
         coded.struct_size = sizeof coded;
-        coded.data = batch_.data[number];
-        coded.size = batch_.size[number];
+        if (reader_ && is_file(number)) {
+            const FileBytes &file = reader_->wait(static_cast<size_t>(number));
+            if (batch_.errors) batch_.errors[number] = file.error;
+            if (file.error)
+                throw Error(
+                    file.error == ENOMEM ? CUDAENC_ERR_MEMORY : CUDAENC_ERR_INVALID,
+                    format_string("%s: %s", batch_.paths[number], std::generic_category().message(file.error).c_str()));
+            coded.data = file.memory.get();
+            coded.size = file.size;
+        } else if (batch_.data && batch_.size) {
+            coded.data = batch_.data[number];
+            coded.size = batch_.size[number];
+        }
         for (int i = 0; i < batch_.format.planes; i++) {
             coded.planes[i] = batch_.planes[i] ? batch_.planes[i] + number * batch_.step[i] : nullptr;
             coded.stride[i] = batch_.stride[i];
@@ -211,6 +241,8 @@ class Batch {
 
     CudaencDecoder &decoder_;
     const CudaencCodedBatch &batch_;
+    std::vector<const char *> files_;  // their paths; nullptr: what is in memory
+    std::optional<ReadAhead> reader_;
     std::deque<int> in_flight_;
     int code_ = CUDAENC_OK, failed_ = 0;  // of the first picture that failed, and its number
     std::string line_;                    // of the log

@@ -429,4 +429,9 @@ size_t picture_size(std::span<const uint8_t> packet) {
     }
 }
 
+bool has_two_fields(std::span<const uint8_t> packet) {
+    const size_t first = picture_size(packet);
+    return first && first < packet.size();
+}
+
 }  // namespace cudaenc::j2k

@@ -71,5 +71,7 @@ std::string damage_of_blocks(size_t damaged);
 
 // Bytes up to the end of the first picture; 0: the packet begins with none.
 size_t picture_size(std::span<const uint8_t> packet);
+// Whether a codestream follows another, as the fields of a frame do.
+bool has_two_fields(std::span<const uint8_t> packet);
 
 }  // namespace cudaenc::j2k

@@ -453,6 +453,31 @@ size_t picture_size(std::span<const uint8_t> packet) {
     return packet.size();
 }
 
+namespace {
+
+// Whether APP0 "AVI1" (Open DML AVI M-JPEG) tells the polarity of a field.
+bool is_field(std::span<const uint8_t> picture) {
+    if (picture.size() < 2 || picture[0] != 0xFF || (0xFF00u | picture[1]) != kSoi) return false;
+    for (size_t at = 2; at + 8 < picture.size() && picture[at] == 0xFF;) {
+        const uint32_t marker = 0xFF00u | picture[at + 1];
+        if (marker == kEoi || marker == kSos) break;
+        if (marker == kApp0 && !std::memcmp(&picture[at + 4], "AVI1", 4))
+            return picture[at + 8] == 1 || picture[at + 8] == 2;
+        at += 2 + static_cast<size_t>(picture[at + 2] << 8 | picture[at + 3]);
+    }
+    return false;
+}
+
+}  // namespace
+
+bool has_two_fields(std::span<const uint8_t> packet) {
+    if (!is_field(packet)) return false;
+    const std::span<const uint8_t> rest = packet.subspan(picture_size(packet));
+    constexpr uint8_t kBegin[] = {kSoi >> 8, kSoi & 0xFF};
+    const auto second = std::ranges::search(rest, kBegin).begin();  // behind padding
+    return is_field({second, rest.end()});
+}
+
 size_t find_marker(std::span<const uint8_t> data) {
     const uint8_t *at = data.data(), *const end = at + data.size();
     while (at < end) {

@@ -92,6 +92,8 @@ class StreamReader {
 
 // The bytes of a packet up to the end of its first picture, EOI included. Others may follow, such as a second field.
 size_t picture_size(std::span<const uint8_t> packet);
+// Whether it has the two fields of a frame, as AVI has them.
+bool has_two_fields(std::span<const uint8_t> packet);
 
 // The first byte 0xFF of a marker that ends coded data: neither a stuffed zero, a fill byte nor a restart marker
 // follows it. data.size(): there is none.

@@ -346,7 +346,10 @@ START_TEST(batches_are_decoded) {
                  .step = {kStep},
                  .cuda_stream = nullptr,
                  .codes = codes,
-                 .corrupt = corrupt};
+                 .corrupt = corrupt,
+                 .paths = nullptr,
+                 .readers = 0,
+                 .errors = nullptr};
         const auto take = [&](const std::vector<std::vector<uint8_t>> &from) {
             for (int n = 0; n < kCount; n++) data[n] = from[n].data(), sizes[n] = from[n].size();
         };
@@ -935,69 +938,96 @@ START_TEST(pictures_are_polled_and_waited_for) {
 }
 END_TEST
 
-// Files go into memory one behind the other, up to one that there is no room for. Those that cannot be read are empty.
-START_TEST(files_are_read) {
+// Files are packets like others, beside those in memory too. Those that cannot be read fail.
+START_TEST(batches_of_files_are_decoded) {
+    constexpr int kWidth = 70, kHeight = 50, kPicture = kWidth * kHeight, kCount = 40;
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("cudaenc-" + std::to_string(getpid()));
     std::filesystem::create_directory(folder);
-    constexpr int kCount = 60;
-    std::vector<std::string> names, contents;
-    std::vector<const char *> paths;
-    size_t whole = 0;
-    for (size_t n = 0; n < kCount; n++) {
+    Random random(7);
+    Log log;
+    CudaencConfig encoder = make_config(gray(kWidth, kHeight), "cpu", &log);
+    encoder.codec = CUDAENC_CODEC_MJPEG;
+    encoder.format.full_range = 1;
+    std::vector<std::vector<uint8_t>> packets;
+    std::vector<std::string> names;
+    for (int n = 0; n < kCount; n++) {
+        packets.push_back(encode(encoder, make_picture(random, encoder.format, Content::smooth).frame()));
         names.push_back((folder / std::to_string(n)).string());
-        contents.emplace_back(n * 113 % 4099, static_cast<char>(n));
-        whole += contents.back().size();
-        std::ofstream(names.back(), std::ios::binary) << contents.back();
+        std::ofstream(names.back(), std::ios::binary)
+            .write(reinterpret_cast<const char *>(packets.back().data()),
+                   static_cast<std::streamsize>(packets.back().size()));
     }
     names[7] = folder.string();
     std::filesystem::remove(names[20]);
-    for (const size_t n : {7, 20}) whole -= std::exchange(contents[n], "").size();
-    for (const std::string &name : names) paths.push_back(name.c_str());
-    std::vector<uint8_t> bytes(whole + 1);
-    const uint8_t *data[kCount];
-    size_t sizes[kCount];
-    int errors[kCount], read = -1;
-    CudaencFiles files;
-    files = {.count = kCount,
-             .paths = paths.data(),
-             .threads = 0,
-             .bytes = bytes.data(),
-             .capacity = whole,
-             .data = data,
-             .size = sizes,
+    std::ofstream(names[25], std::ios::binary | std::ios::trunc).close();
+    std::vector<const char *> paths;
+    std::vector<const uint8_t *> data;
+    std::vector<size_t> sizes;
+    for (size_t n = 0; n < kCount; n++) {
+        paths.push_back(n % 9 == 3 ? nullptr : names[n].c_str());
+        data.push_back(packets[n].data());
+        sizes.push_back(packets[n].size());
+    }
+    std::vector<uint8_t> expected(kCount * kPicture), memory(expected.size());
+    int codes[kCount], corrupt[kCount], errors[kCount];
+    CudaencDecoderConfig config;
+    cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+    config.device = "cpu";
+    config.async_depth = 3;
+    config.threads = 2;
+    config.log = Log::print;
+    config.log_opaque = &log;
+    CudaencDecoder *decoder;
+    EXPECT_EQ(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+    CudaencPictureInfo info;
+    EXPECT_EQ(cudaenc_decoder_read_header(decoder, data[0], sizes[0], &info), CUDAENC_OK);
+    CudaencCodedBatch batch;
+    batch = {.count = kCount,
+             .data = data.data(),
+             .size = sizes.data(),
+             .format = info.format,
+             .is_signed = {},
+             .planes = {expected.data()},
+             .stride = {kWidth},
+             .step = {kPicture},
+             .cuda_stream = nullptr,
+             .codes = codes,
+             .corrupt = corrupt,
+             .paths = nullptr,
+             .readers = 0,
              .errors = errors};
-    for (const int threads : {0, 1, 3, 64})
-        for (const size_t missing : {size_t{0}, size_t{1}, whole}) {
-            files.threads = threads;
-            files.capacity = whole - missing;
-            std::fill(bytes.begin(), bytes.end(), uint8_t{0xA5});
-            EXPECT_EQ(cudaenc_read_files(&files, &read), CUDAENC_OK);
-            EXPECT_EQ(read, missing == 0 ? kCount : missing == 1 ? kCount - 1 : 1);  // the first one is empty
-            for (int n = 0; n < read; n++) {
-                EXPECT_EQ(std::string(data[n], data[n] + sizes[n]), contents[static_cast<size_t>(n)]);
-                EXPECT_EQ(errors[n], n == 7 ? EISDIR : n == 20 ? ENOENT : 0);
-            }
-            if (read < kCount) EXPECT_EQ(sizes[read], contents[static_cast<size_t>(read)].size());
-            EXPECT_EQ(bytes[whole - missing], 0xA5);
+    EXPECT_EQ(cudaenc_decoder_batch(decoder, &batch), CUDAENC_OK);
+    for (size_t n = 0; n < kCount; n++)
+        if (paths[n]) data[n] = nullptr;
+    batch.paths = paths.data();
+    batch.planes[0] = memory.data();
+    for (const int readers : {0, 1, 3, 64}) {
+        std::ranges::fill(memory, 0xA5);
+        log.lines.clear();
+        batch.readers = readers;
+        EXPECT_EQ(cudaenc_decoder_batch(decoder, &batch), CUDAENC_ERR_INVALID);
+        EXPECT(std::string(cudaenc_last_error()).starts_with("picture 7: " + names[7] + ": "));
+        EXPECT_EQ(log.lines.size(), 3);
+        for (size_t n = 0; n < kCount; n++) {
+            const bool failed = n == 7 || n == 20 || n == 25;
+            EXPECT_EQ(codes[n], failed ? CUDAENC_ERR_INVALID : CUDAENC_OK);
+            EXPECT_EQ(errors[n], n == 7 ? EISDIR : n == 20 ? ENOENT : 0);
+            const auto at = static_cast<std::ptrdiff_t>(n * kPicture);
+            EXPECT(failed || std::equal(memory.begin() + at, memory.begin() + at + kPicture, expected.begin() + at));
         }
+    }
+    batch.data = nullptr;
+    EXPECT_EQ(cudaenc_decoder_batch(decoder, &batch), CUDAENC_ERR_INVALID);
+    EXPECT_EQ(codes[3], CUDAENC_ERR_INVALID);  // neither a path nor data
+    EXPECT_EQ(codes[38], CUDAENC_OK);
+    log.lines.clear();
+    batch.readers = 65;
+    EXPECT(refused(cudaenc_decoder_batch(decoder, &batch), log, "readers 65 is not allowed"));
+    batch.paths = nullptr;
+    EXPECT(refused(cudaenc_decoder_batch(decoder, &batch), log, "without paths"));
+    cudaenc_decoder_close(decoder);
     std::filesystem::remove_all(folder);
-    const auto refused_files = [&](auto change, const char *line) {
-        CudaencFiles other = files;
-        change(other);
-        EXPECT(refused(cudaenc_read_files(&other, &read), line) && !read);
-    };
-    refused_files([](CudaencFiles &f) { f.count = -1; }, "count -1 is not allowed");
-    refused_files([](CudaencFiles &f) { f.threads = 65; }, "threads 65 is not allowed");
-    refused_files([](CudaencFiles &f) { f.paths = nullptr; }, "paths NULL");
-    refused_files([](CudaencFiles &f) { f.errors = nullptr; }, "errors NULL");
-    refused_files([](CudaencFiles &f) { f.struct_size = 8; }, "struct_size 8 of the files");
-    EXPECT(refused(cudaenc_read_files(nullptr, &read), "files NULL"));
-    EXPECT(refused(cudaenc_read_files(&files, nullptr), "read NULL"));
-    paths[3] = nullptr;
-    EXPECT(refused(cudaenc_read_files(&files, &read), "a path NULL"));
-    files.count = 0;
-    EXPECT_EQ(cudaenc_read_files(&files, &read), CUDAENC_OK);
 }
 END_TEST
 
@@ -1029,6 +1059,6 @@ int main(int argc, char **argv) {
     tcase_add_test(receiving, packets_are_polled_and_waited_for);
     tcase_add_test(receiving, pictures_are_polled_and_waited_for);
     tcase_add_test(receiving, batches_are_decoded);
-    tcase_add_test(receiving, files_are_read);
+    tcase_add_test(receiving, batches_of_files_are_decoded);
     return run_suite(suite);
 }

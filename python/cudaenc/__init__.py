@@ -789,7 +789,7 @@ class Decoder(_Session):
 
     def decode_into(self, packets: Sequence[_DataOrFile], out: Any) -> numpy.ndarray:
         """The pictures of packets, all of one size and format, by few calls of the library, without Python's lock. packets: bytes, or
-        paths of files, which a thread reads meanwhile. out: what they fill: an array or tensor of (n, components, height, width) or of
+        paths of files, which threads read meanwhile. out: what they fill: an array or tensor of (n, components, height, width) or of
         (n, height, width), or a sequence of the latter, a component each, whose sizes may differ. Returns which of them are corrupt, n
         of bool. Raises what became of the first one that fails, with its number; then the others are there."""
         return _in_parts([self], packets, out)
@@ -806,37 +806,27 @@ class Decoder(_Session):
 
     def _decode_part(self, info: Any, data: list[Any], out: _planes.Out, steps: list[int], first: int, readers: int) -> "_Part":
         """Of a batch's packets those from `first` on."""
-        with contextlib.closing(_files.read_ahead(data, readers)) as groups:
-            part = _Part([], None, 0, [])
-            for group in groups:
-                part = part.with_more(self._decode_group(info, group, out, steps, first))
-                first += len(group.packets)
-        return part
-
-    def _decode_group(self, info: Any, group: _files.Group, out: _planes.Out, steps: list[int], first: int) -> "_Part":
-        data = group.packets
-        for number, packet in enumerate(data, first):
-            if _fields.split(packet, self._codec) is not None:
-                raise InvalidError(f"picture {number}: two fields are not allowed in decode_into(): decode_batch() weaves them")
-        batch = ffi.new("CudaencCodedBatch *", {"struct_size": ffi.sizeof("CudaencCodedBatch"), "count": len(data)})
-        buffers = [ffi.from_buffer("uint8_t[]", packet) for packet in data]
-        kept = ffi.new("uint8_t *[]", buffers), ffi.new("size_t[]", list(map(len, data)))
-        batch.data, batch.size = kept
+        paths = {number: one for number, one in enumerate(data) if _files.is_path(one)}
+        batch = ffi.new("CudaencCodedBatch *", {"struct_size": ffi.sizeof("CudaencCodedBatch"), "count": len(data), "readers": readers})
+        buffers = [ffi.NULL if number in paths else ffi.from_buffer("uint8_t[]", one) for number, one in enumerate(data)]
+        names = [_files.name_of(one) if number in paths else ffi.NULL for number, one in enumerate(data)]
+        kept = ffi.new("uint8_t *[]", buffers), ffi.new("size_t[]", [len(buffer) if buffer else 0 for buffer in buffers]), ffi.new("char *[]", names)
+        batch.data, batch.size, batch.paths = kept
         batch.format, batch.is_signed = info.format, info.is_signed
         for i, (plane, step) in enumerate(zip(out.planes, steps)):
             batch.planes[i] = ffi.cast("uint8_t *", plane.address + first * step)
             batch.stride[i] = plane.strides[0] if plane.shape[0] > 1 else plane.shape[1] * plane.itemsize
             batch.step[i] = step
         batch.cuda_stream = ffi.cast("void *", out.planes[0].stream)
-        codes, corrupt = numpy.zeros((2, len(data)), numpy.int32)
-        batch.codes, batch.corrupt = (ffi.cast("int *", array.ctypes.data) for array in (codes, corrupt))
+        codes, corrupt, errors = numpy.zeros((3, len(data)), numpy.int32)
+        batch.codes, batch.corrupt, batch.errors = (ffi.cast("int *", array.ctypes.data) for array in (codes, corrupt, errors))
         with self._lock:
             self._check_open()
             if self._in_flight:
                 raise InvalidError("decode_into() is not allowed while pictures are in flight: receive them first")
             outcome = self._log.outcome(lib.cudaenc_decoder_batch(self._handle, batch)).of_batch(first)
-        failed = numpy.flatnonzero(codes)
-        error = group.unread.get(int(failed[0]), outcome.error()) if len(failed) else outcome.error()
+        failed = numpy.flatnonzero(codes).tolist()
+        error = _files.error_of(paths[failed[0]], int(errors[failed[0]])) if failed and errors[failed[0]] else outcome.error()
         return _Part([outcome], error, len(failed), [corrupt != 0])
 
     def __enter__(self) -> "Decoder":
@@ -964,7 +954,7 @@ def _in_parts(decoders: Sequence[Decoder], packets: Sequence[_DataOrFile], out: 
     info = decoders[0]._read_info(_files.read(data[0]) if _files.is_path(data[0]) else data[0])
     header = _planes.header_of(info)
     _planes.check(planes, header, decoders[0]._device_planes)
-    size, readers = -(-len(data) // len(decoders)), max(1, _files._THREADS // len(decoders))
+    size, readers = -(-len(data) // len(decoders)), max(1, _files.READERS // len(decoders))
     with concurrent.futures.ThreadPoolExecutor(len(decoders)) as threads:
         parts = [threads.submit(decoder._decode_part, info, data[first:first + size], planes, steps, first, readers)
                  for decoder, first in zip(decoders, range(0, len(data), size))]

@@ -480,7 +480,7 @@ class Decode(unittest.TestCase):
                 decoder.decode_into(packets, batch)
 
     def test_batch_of_files(self):
-        """Of more than are read at a time, some larger than what is read at once, and some that cannot be read."""
+        """Of more than are read at a time, and some that cannot be read."""
         room = tempfile.TemporaryDirectory()
         self.addCleanup(room.cleanup)
         folder = pathlib.Path(room.name)
@@ -490,11 +490,10 @@ class Decode(unittest.TestCase):
             name.write_bytes(cudaenc.encode(one))
         some = [str(name) if n % 2 else name for n, name in enumerate(names)]
         some[7] = names[7].read_bytes()
-        with unittest.mock.patch("cudaenc._files._ROOM", 1500), unittest.mock.patch("cudaenc._files._FILES", 80):
-            for decoders in 1, 3:
-                batch = numpy.zeros((45, 20, 30), numpy.uint8)
-                self.assertEqual(cudaenc.decode_into(some, batch, decoders=decoders, in_flight=2).tolist(), [False] * 45)
-                self.assertTrue(numpy.array_equal(batch, pictures))
+        for decoders in 1, 3:
+            batch = numpy.zeros((45, 20, 30), numpy.uint8)
+            self.assertEqual(cudaenc.decode_into(some, batch, decoders=decoders, in_flight=2).tolist(), [False] * 45)
+            self.assertTrue(numpy.array_equal(batch, pictures))
         names[41].unlink()
         for number, broken in (12, lambda name: name.unlink()), (11, lambda name: name.write_bytes(b"none")):
             broken(names[number])
@@ -510,6 +509,13 @@ class Decode(unittest.TestCase):
             self.assertIn(str(folder), str(caught.exception))
         with self.assertRaisesRegex(ValueError, "it has a zero"):
             cudaenc.decode_into([names[1], "a\0b"], batch[:2])
+        for codec in "mjpeg", "j2k":
+            field = numpy.empty((2, 20, 30), numpy.uint8)
+            fields = cudaenc.encode(picture(40, 30), codec, fields="tff")
+            names[0].write_bytes(fields)
+            for packet in fields, names[0]:
+                with self.assertRaisesRegex(ValueError, "picture 1: two fields are not allowed"):
+                    cudaenc.decode_into([cudaenc.encode(pictures[0], codec, **({"file_format": "codestream"} if codec == "j2k" else {})), packet], field)
         with self.assertRaisesRegex(ValueError, "data of type str"):  # one packet is bytes
             cudaenc.decode(str(names[1]))
 
