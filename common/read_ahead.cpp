@@ -45,29 +45,29 @@ ReadAhead::~ReadAhead() {
         const std::lock_guard lock(mutex_);
         stop_ = true;
     }
-    changed_.notify_all();
+    has_room_.notify_all();
     pool_.stop();
 }
 
 const FileBytes &ReadAhead::wait(size_t number) {
     std::unique_lock lock(mutex_);
     const FileBytes &file = files_[number % files_.size()];
-    changed_.wait(lock, [&] { return file.is_read; });
+    is_read_.wait(lock, [&] { return file.is_read; });
     return file;
 }
 
 void ReadAhead::let_go(size_t number) {
-    {
-        const std::lock_guard lock(mutex_);
-        for (; gone_ < number; gone_++) files_[gone_ % files_.size()].is_read = false;
+    const std::lock_guard lock(mutex_);
+    for (; gone_ < number; gone_++) {
+        files_[gone_ % files_.size()].is_read = false;
+        has_room_.notify_one();
     }
-    changed_.notify_all();
 }
 
 void ReadAhead::read() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        changed_.wait(lock, [this] { return stop_ || next_ == paths_.size() || next_ < gone_ + files_.size(); });
+        has_room_.wait(lock, [this] { return stop_ || next_ == paths_.size() || next_ < gone_ + files_.size(); });
         if (stop_ || next_ == paths_.size()) return;
         const char *const path = paths_[next_];
         FileBytes &file = files_[next_++ % files_.size()];
@@ -82,7 +82,7 @@ void ReadAhead::read() {
         }
         lock.lock();
         file.is_read = true;
-        changed_.notify_all();
+        is_read_.notify_one();
     }
 }
 

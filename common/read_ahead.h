@@ -35,7 +35,7 @@ class ReadAhead {
     void read();
     const std::span<const char *const> paths_;
     std::mutex mutex_;
-    std::condition_variable changed_;
+    std::condition_variable has_room_, is_read_;
     std::vector<FileBytes> files_;  // that of number n is n modulo room
     size_t next_ = 0, gone_ = 0;    // the first file that nobody reads yet; the first that is held
     bool stop_ = false;
