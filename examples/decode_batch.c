@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST = 1024 }; /* files */
-
 static void print_line(void *opaque, CudaencLogLevel level, const char *line) {
     (void)opaque;
     if (level <= CUDAENC_LOG_WARNING) fprintf(stderr, "%s\n", line);
@@ -39,15 +37,14 @@ static int write_ppm(const char *name, const uint8_t *samples, int count, const 
 }
 
 int main(int argc, char **argv) {
-    static uint8_t *data[MOST];
-    static size_t sizes[MOST];
     const int count = argc - 3;
-    if (count < 1 || count > MOST) {
-        fprintf(stderr, "usage: decode_batch OUT.ppm DEVICE IN.jpg...   at most %d files\n", MOST);
+    if (count < 1) {
+        fprintf(stderr, "usage: decode_batch OUT.ppm DEVICE IN.jpg...\n");
         return 2;
     }
-    for (int i = 0; i < count; i++)
-        if (!(data[i] = read_file(argv[i + 3], &sizes[i]))) return 1;
+    size_t size;
+    uint8_t *first = read_file(argv[3], &size);
+    if (!first) return 1;
 
     CudaencDecoderConfig config;
     CudaencDecoder *decoder;
@@ -58,14 +55,12 @@ int main(int argc, char **argv) {
     config.log = print_line;
     CudaencPictureInfo info = {.struct_size = sizeof(info)};
     if (cudaenc_decoder_open(&decoder, &config) != CUDAENC_OK) return 1;
-    if (cudaenc_decoder_read_header(decoder, data[0], sizes[0], &info) != CUDAENC_OK || info.format.planes != 3)
-        return 1;
+    if (cudaenc_decoder_read_header(decoder, first, size, &info) != CUDAENC_OK || info.format.planes != 3) return 1;
 
     const ptrdiff_t width = info.format.width, plane = width * info.format.height;
     CudaencCodedBatch batch = {.struct_size = sizeof(batch), .count = count, .format = info.format};
     uint8_t *samples = malloc((size_t)plane * 3 * (size_t)count);
-    batch.data = (const uint8_t *const *)data;
-    batch.size = sizes;
+    batch.paths = (const char *const *)argv + 3; /* threads read them ahead */
     for (int c = 0; c < 3 && samples; c++) {
         batch.planes[c] = samples + c * plane;
         batch.stride[c] = width;
@@ -75,6 +70,6 @@ int main(int argc, char **argv) {
     cudaenc_decoder_close(decoder);
     const int written = code == CUDAENC_OK && write_ppm(argv[1], samples, count, &info.format);
     free(samples);
-    for (int i = 0; i < count; i++) free(data[i]);
+    free(first);
     return !written;
 }
