@@ -25,7 +25,7 @@ EncoderPlan make_plan(const Params &params, double host_bytes, double device_byt
                 if (!s.device) return make_cpu_encoder(params, s.slots, s.threads, s.stage_times);
                 if constexpr (std::is_same_v<Params, mjpeg::Params>)
                     return make_device_encoder(params, s.slots, s.threads, s.device, s.device_frames, s.stage_times,
-                                               s.device_packets);
+                                               s.device_packets, s.fields);
                 else
                     return make_device_encoder(params, s.slots, s.threads, s.device, s.device_frames, s.stage_times);
             }};
@@ -40,7 +40,9 @@ EncoderPlan plan_j2k(const CudaencConfig &config) {
 // Levels; coded data, where levels are not kept.
 EncoderPlan plan_mjpeg(const CudaencConfig &config) {
     const mjpeg::Params params = mjpeg::make_params(config.format, config.mjpeg);
-    return make_plan(params, 2, params.optimal || params.frame_bytes ? 2 : 0.25);
+    EncoderPlan plan = make_plan(params, 2, params.optimal || params.frame_bytes ? 2 : 0.25);
+    plan.device_codes_frames = true;
+    return plan;
 }
 
 EncoderPlan plan_h264(const CudaencConfig &config) {

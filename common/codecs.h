@@ -21,15 +21,17 @@ struct PipelineSetup {
     int threads;                     // 0: one per core
     std::shared_ptr<Device> device;  // nullptr: the CPU
     bool device_frames, device_packets, stage_times;
+    int fields = 0;  // CudaencFields, where a slot has both of a frame
 };
 
 // An encoder of checked options, before its device is known.
 struct EncoderPlan {
-    std::string summary, warning;     // a line; lines
-    std::string device_warning = {};  // where a device is there; mostly empty
-    int most_slots;                   // that may be in flight
-    int lookahead = 0;                // slots beside those of the caller, see Pipeline
-    double host_bytes, device_bytes;  // that its pipelines have at least for each sample of a frame in flight
+    std::string summary, warning;      // a line; lines
+    std::string device_warning = {};   // where a device is there; mostly empty
+    int most_slots;                    // that may be in flight
+    int lookahead = 0;                 // slots beside those of the caller, see Pipeline
+    bool device_codes_frames = false;  // a slot on a device has both fields
+    double host_bytes, device_bytes;   // that its pipelines have at least for each sample of a frame in flight
     std::function<std::unique_ptr<Encoder>(const PipelineSetup &)> make;
 };
 

@@ -63,18 +63,21 @@ FrameRing make_ring(CudaencSession &session, const CudaencConfig &config) {
     const std::shared_ptr<Device> device = choose_device(session.log, c.device, in_device, c.cuda_context, "encoding");
     const bool few = session.codec->few_threads;
     const int depth = c.async_depth ? c.async_depth : !device && few ? depth_of_threads(c.threads) : kUsualDepth;
-    const int per_frame = separate ? 2 : 1;  // slots
-    const int slots = std::min(depth * per_frame + plan.lookahead, plan.most_slots) / per_frame * per_frame;
-    check_memory(c.format, device ? plan.device_bytes : plan.host_bytes, slots, device.get());
+    const int per_frame = separate ? 2 : 1;  // pictures
+    const int pictures = std::min(depth * per_frame + plan.lookahead, plan.most_slots) / per_frame * per_frame;
+    const bool both = separate && device && plan.device_codes_frames;  // a slot has both fields
+    check_memory(c.format, device ? plan.device_bytes : plan.host_bytes, pictures, device.get());
     if (device && !few) hint_at_queues(session, c, *device);
     if (device && !plan.device_warning.empty()) session.log.print(CUDAENC_LOG_WARNING, plan.device_warning.c_str());
+    const int slots = both ? pictures / 2 : pictures;
     return {plan.make({.slots = slots,
                        .threads = c.threads,
                        .device = device,
                        .device_frames = c.device_frames != 0,
                        .device_packets = c.device_packets != 0,
-                       .stage_times = c.stage_times != 0}),
-            slots, separate ? c.fields : CUDAENC_PROGRESSIVE, session.codec->set_field_size};
+                       .stage_times = c.stage_times != 0,
+                       .fields = both ? c.fields : CUDAENC_PROGRESSIVE}),
+            slots, separate && !both ? c.fields : CUDAENC_PROGRESSIVE, session.codec->set_field_size};
 }
 
 // The caller's, with defaults where it has no members. Throws Error(CUDAENC_ERR_INVALID).

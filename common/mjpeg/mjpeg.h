@@ -13,9 +13,10 @@ namespace cudaenc::mjpeg {
 std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times);
 
 // The pipeline on a device, implemented in cuda_kernels/mjpeg/mjpeg_cuda.cpp. device_packets: they stay in its memory.
+// fields: CudaencFields of frames that are two pictures of these parameters.
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times,
-                                             bool device_packets = false);
+                                             bool device_packets = false, int fields = CUDAENC_PROGRESSIVE);
 
 // Writes the size of a coded field into its AVI1 marker segment, which it has.
 void set_field_size(uint8_t *field, size_t size);

@@ -341,7 +341,7 @@ class MjpegCpuEncoder : public CpuEncoder {
         const size_t size = static_cast<size_t>(to - s.bytes.data());
         PooledBuffer packet = take_packet(size);
         std::copy_n(s.bytes.data(), size, packet->data);
-        describe_packet(p_, s.scale, *packet);
+        describe_packet(p_, s.scale, packet->size, *packet);
         packet->metadata_warning = s.metadata.warning;
         return packet;
     }

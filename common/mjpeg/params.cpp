@@ -196,9 +196,9 @@ Quantiser make_quantiser(const uint8_t (&divisors)[kBlockSamples]) {
     return quantiser;
 }
 
-void describe_packet(const Params &params, int32_t scale, CudaencBuffer &packet) {
+void describe_packet(const Params &params, int32_t scale, uint64_t bytes, CudaencBuffer &packet) {
     packet.quality = quality_of_scale(scale);
-    const uint64_t bytes = packet.size, target = static_cast<uint64_t>(params.frame_bytes);
+    const uint64_t target = static_cast<uint64_t>(params.frame_bytes);
     if (!target || (bytes > target ? bytes - target : target - bytes) <= target / RateSearch::kTolerance) return;
     if (params.frame_bytes < least_bytes(params)) return;  // warning_of() told
     packet.missed_above = bytes > target;

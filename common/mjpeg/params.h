@@ -64,7 +64,8 @@ struct Divisors {
 Divisors make_divisors(const Params &params, int32_t scale);
 Quantiser make_quantiser(const uint8_t (&divisors)[kBlockSamples]);
 
-// Notes in a packet at which scale it is coded, and whether it misses a target size by more than its tolerance.
-void describe_packet(const Params &params, int32_t scale, CudaencBuffer &packet);
+// Notes in a packet at which scale a picture of so many bytes is coded, and whether it misses a target size by more
+// than its tolerance.
+void describe_packet(const Params &params, int32_t scale, uint64_t bytes, CudaencBuffer &packet);
 
 }  // namespace cudaenc::mjpeg

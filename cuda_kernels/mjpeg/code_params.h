@@ -22,6 +22,9 @@ constexpr int kPieceBlocks = 96;
 // that a thread-block joins.
 constexpr uint32_t kGroupPieces = 16;
 
+// Of a frame: its fields.
+constexpr size_t kMostPictures = 2;
+
 // So that eight thread-blocks of mjpeg_encode fit a multiprocessor.
 constexpr int kSharedMemoryPercent = 86;
 
@@ -42,11 +45,11 @@ struct ScanPieces {
     int32_t mcus;             // of a piece; the last one of an interval may have fewer
     int32_t interval_pieces;  // of an interval; the last one may have fewer
     Divider by_interval_pieces;
-    uint32_t first_piece;   // among those of all scans
+    uint32_t first_piece;   // among those of all scans, of both fields
     uint32_t pieces;        // of the scan
     uint32_t first_group;   // of pieces, among those of all scans
     uint32_t number;        // of the scan
-    uint32_t header_bytes;  // of the marker segments before the scan, which the host writes; 0 for scan 0
+    uint32_t header_bytes;  // of the markers before the scan, which the host writes; 0 for the first one of a picture
     bool rgb_to_ycbcr;
     CUDAENC_HD uint32_t groups() const { return (pieces + kGroupPieces - 1) / kGroupPieces; }
 };
@@ -70,9 +73,9 @@ struct PieceLinks {
 
 // What the host reads of a frame.
 struct FrameResult {
-    uint64_t bytes;                 // of the entropy-coded data, and of the scan headers between them
-    uint64_t scan[kMaxComponents];  // where the data of each scan begin
-    HuffmanSpecs huffman;           // optimal tables
+    uint64_t bytes;                                 // of the entropy-coded data, and of the scan headers between them
+    uint64_t scan[kMostPictures * kMaxComponents];  // where the data of each scan begin
+    HuffmanSpecs huffman[kMostPictures];            // optimal tables
 };
 
 // Where coded bytes go, and EOI behind each scan's. Pieces that do not fit are not written.

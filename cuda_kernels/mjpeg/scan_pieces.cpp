@@ -51,16 +51,18 @@ ScanPieces cut_scan(const Params &params, const Scan &scan) {
 
 }  // namespace
 
-std::vector<ScanPieces> cut_scans(const Params &params) {
+std::vector<ScanPieces> cut_scans(const Params &params, size_t pictures) {
     std::vector<ScanPieces> scans;
-    for (const Scan &scan : params.scans) {
+    for (size_t i = 0; i < pictures * params.scans.size(); i++) {
+        const size_t of_picture = i % params.scans.size();
+        const Scan &scan = params.scans[of_picture];
         ScanPieces s = cut_scan(params, scan);
         if (!scans.empty()) {
             const ScanPieces &before = scans.back();
             s.first_piece = before.first_piece + before.pieces;
             s.first_group = before.first_group + before.groups();
             s.number = before.number + 1;
-            s.header_bytes = static_cast<uint32_t>(make_scan_header(params, scan).size());
+            if (of_picture) s.header_bytes = static_cast<uint32_t>(make_scan_header(params, scan).size());
         }
         scans.push_back(s);
     }

@@ -8,7 +8,8 @@
 
 namespace cudaenc::mjpeg {
 
-// Of all scans, in the order of the stream. A scan's pieces and groups of them follow those of the scan before.
-std::vector<ScanPieces> cut_scans(const Params &params);
+// Of all scans of so many pictures, in the order of the stream. A scan's pieces and groups of them follow those of the
+// scan before.
+std::vector<ScanPieces> cut_scans(const Params &params, size_t pictures = 1);
 
 }  // namespace cudaenc::mjpeg

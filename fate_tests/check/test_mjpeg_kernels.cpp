@@ -267,6 +267,44 @@ START_TEST(many_pieces) {
 }
 END_TEST
 
+// Both fields of a frame are coded side by side: also where the first room is too small, and where pieces are many.
+START_TEST(fields) {
+    for (int round = 0; round < 44; round++) {
+        Random random(static_cast<uint64_t>(round));
+        Log log;
+        JpegTexts texts;
+        CudaencFormat format = random_jpeg_format(random, round % 4 ? 60 : 150);
+        const bool many = round >= 40;
+        if (many) format = format_of(3, 516, 516);
+        format.height = (format.height + 7) / 8 * 8;
+        CudaencConfig config = make_jpeg_config(format, "cpu", &log);
+        config.mjpeg = random_jpeg_options(random, format, texts);
+        if (many) config.mjpeg.restart_interval = 1, config.mjpeg.huffman = round & 1;
+        config.fields = random.between(1, 2);
+        config.async_depth = 2;
+        CudaencConfig on_device = config;
+        on_device.device = device_of(_i);
+        CudaencSession *session;
+        EXPECT(cudaenc_open(&session, &on_device) == CUDAENC_OK, "open");
+        for (const Content content : {Content::smooth, Content::noise, Content::smooth}) {
+            Picture picture = make_picture(random, format, content);
+            CudaencFrame frame = picture.frame();
+            frame.sample_aspect_num = static_cast<int>(content) + 1, frame.sample_aspect_den = 3;
+            const std::vector<uint8_t> expected = encode_jpeg(config, frame);
+            EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
+            CudaencPacket packet;
+            EXPECT(cudaenc_wait(session, &packet) == CUDAENC_OK, "wait");
+            EXPECT(std::equal(expected.begin(), expected.end(), packet.data, packet.data + packet.size),
+                   "round %d, %s, %s first: %zu bytes, the CPU has %zu", round,
+                   describe_jpeg(on_device, "fields").c_str(),
+                   config.fields == CUDAENC_TOP_FIELD_FIRST ? "top" : "bottom", packet.size, expected.size());
+            cudaenc_buffer_free(packet.buffer);
+        }
+        cudaenc_close(session);
+    }
+}
+END_TEST
+
 START_TEST(large_pictures) {
     const auto device = open_test_device(_i);
     Random random(7);
@@ -309,6 +347,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, frames, 0, devices);
     tcase_add_loop_test(c, packets_on_device, 0, devices);
     tcase_add_loop_test(c, many_pieces, 0, devices);
+    tcase_add_loop_test(c, fields, 0, devices);
     tcase_add_loop_test(c, large_pictures, 0, devices);
     return run_suite(suite);
 }

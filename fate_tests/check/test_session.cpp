@@ -1026,9 +1026,10 @@ START_TEST(fields_share_a_packet) {
         set(config);
         config.device = "cpu";
         const auto expected = encode_all(config, pictures);
-        config.device = "emu";
-        for (config.async_depth = 1; config.async_depth < 5; config.async_depth++)
-            EXPECT(encode_all(config, pictures) == expected, "%zu, async_depth %d", number, config.async_depth);
+        config.device = "emu";  // whose memory is the host's
+        for (config.device_frames = 0; config.device_frames < 2; config.device_frames++)
+            for (config.async_depth = 1; config.async_depth < 5; config.async_depth++)
+                EXPECT(encode_all(config, pictures) == expected, "%zu, async_depth %d", number, config.async_depth);
     }
 }
 END_TEST
