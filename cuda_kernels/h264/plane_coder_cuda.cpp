@@ -46,7 +46,7 @@ class DevicePlaneCoder : public PlaneCoder {
         const Grid grid{blocks_for(blocks, kPlaneThreads)};
         uint16_t *const lengths = !output.lengths ? nullptr : device_memory_ ? output.lengths : lengths_.data();
         device_->launch(stream_, grid, kPlaneThreads, PlaneCountParams{arguments, sizes_.data(), lengths});
-        prefix_sum(*device_, stream_, sizes_.data(), offsets_.data(), blocks, partials_.data());
+        prefix_sum(*device_, stream_, {{sizes_.data(), offsets_.data()}}, blocks, partials_.data());
         if (lengths && !device_memory_) device_->download(stream_, output.lengths, lengths, lengths_.bytes());
         device_->download(stream_, all_.data(), offsets_.data() + blocks, sizeof(uint64_t));
         device_->synchronize(static_cast<Device::Stream>(stream_));

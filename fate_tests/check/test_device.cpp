@@ -206,12 +206,14 @@ void check_prefix_sum(const std::shared_ptr<Device> &device, uint32_t n) {
     std::vector<uint32_t> sizes(n);
     for (uint32_t i = 0; i < n; ++i) sizes[i] = hash(i) >> (i % 3 ? 0 : 28);  // the sum needs more than 32 bits
     const auto in = uploaded(device, stream, sizes);
-    const DeviceArray<uint64_t> out(device, size_t{n} + 1), partials(device, prefix_sum_partials(n));
-    prefix_sum(*device, stream, in.data(), out.data(), n, partials.data());
-    const auto offsets = downloaded(*device, stream, out);
+    const auto ones = uploaded(device, stream, std::vector<uint32_t>(n, 1));
+    const DeviceArray<uint64_t> out(device, size_t{n} + 1), places(device, size_t{n} + 1),
+        partials(device, 2 * prefix_sum_partials(n));
+    prefix_sum(*device, stream, {{in.data(), out.data()}, {ones.data(), places.data()}}, n, partials.data());
+    const auto offsets = downloaded(*device, stream, out), numbers = downloaded(*device, stream, places);
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= n; ++i) {
-        EXPECT(offsets[i] == sum, "offset %u of %u", i, n);
+        EXPECT(offsets[i] == sum && numbers[i] == i, "offset %u of %u", i, n);
         if (i < n) sum += sizes[i];
     }
 }

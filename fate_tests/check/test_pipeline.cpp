@@ -117,7 +117,7 @@ class DeviceDecoder : public DevicePipeline<Decoder, DecoderSlot> {
         return true;
     }
     void sum(DecoderSlot &s, size_t plane) {
-        prefix_sum(*device_, s.stream, s.differences.data() + plane * kDifferences, s.samples[plane].data(),
+        prefix_sum(*device_, s.stream, {{s.differences.data() + plane * kDifferences, s.samples[plane].data()}},
                    kDifferences, s.partials.data());
     }
     void complete(DecoderSlot &s, Planes &planes) override {

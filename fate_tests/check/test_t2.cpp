@@ -581,7 +581,7 @@ class DeviceTier2 {
     void size() const {
         const Tier2Buffers t2 = buffers();
         const auto sum = [&](const Guarded<uint32_t> &sizes, const Guarded<uint64_t> &before) {
-            prefix_sum(*device_, nullptr, sizes.data(), before.data(), static_cast<uint32_t>(sizes.count()),
+            prefix_sum(*device_, nullptr, {{sizes.data(), before.data()}}, static_cast<uint32_t>(sizes.count()),
                        partials_.data());
         };
         const unsigned by_block_layer = blocks_for(count_, kTier2Threads);

@@ -116,7 +116,7 @@ class SuCoder {
         }
         device_->launch(stream, {blocks_for(macroblocks_, kSuThreads)}, kSuThreads,
                         SuHeadersParams{.buffers = buffers_});
-        prefix_sum(*device_, stream, bits_.data(), offsets_.data(), units_, partials_.data());
+        prefix_sum(*device_, stream, {{bits_.data(), offsets_.data()}}, units_, partials_.data());
         device_->launch(stream, {blocks_for(units_, kSuThreads)}, kSuThreads,
                         SuPackParams{.codes = codes_.data(),
                                      .bits = bits_.data(),

@@ -54,8 +54,10 @@ void Tier2::allocate(Device::Stream stream, Buffers &b) const {
         make(b.plt_bytes, packets());
         make(b.plt_before, packets() + 1);
     }
-    make(b.partials, prefix_sum_partials(static_cast<uint32_t>(std::max<size_t>(block_layers(), segments))));
+    make(b.partials, prefix_sum_most_arrays *
+                         prefix_sum_partials(static_cast<uint32_t>(std::max<size_t>(block_layers(), segments))));
     make(b.device_result, 1);
+    if (!description_.plt) size_tile_parts(stream, parameters(b, nullptr, {}, nullptr, nullptr));
     allocate_codestream(stream, b,
                         static_cast<size_t>(description_.sample_bytes()) + segments * 32 + size_t{block_layers()} * 8 +
                             header_.bytes.size() + 4096);
@@ -111,18 +113,21 @@ void Tier2::assemble_packets(Device::Stream stream, const Buffers &b, const Tier
     device_->fill(stream, b.raw.data(), 0, b.raw.bytes());
     if (!geometry_.coding.truncatable) make_tag_trees(stream, t2);
     device_->launch(stream, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
-    sum(stream, b, b.added_bytes.data(), b.bytes_before, block_layers());
-    sum(stream, b, b.header_bits.data(), b.header_bits_before, block_layers());
+    prefix_sum(*device_, stream,
+               {{b.added_bytes.data(), b.bytes_before.data()}, {b.header_bits.data(), b.header_bits_before.data()}},
+               block_layers(), b.partials.data());
     device_->launch(stream, {by_block_layer}, kTier2Threads, WriteBitsParams{t2});
     device_->launch(stream, {packets()}, kStuffingThreads, PacketSizesParams{t2});
-    if (description_.plt) sum(stream, b, b.plt_bytes.data(), b.plt_before, packets());
-    device_->launch(stream, {blocks_for(tile_parts(), kTier2Threads)}, kTier2Threads, TilePartSizesParams{t2});
-    sum(stream, b, b.segment_bytes.data(), b.segments_before, packets() + tile_parts());
+    if (description_.plt) {
+        prefix_sum(*device_, stream, {{b.plt_bytes.data(), b.plt_before.data()}}, packets(), b.partials.data());
+        size_tile_parts(stream, t2);
+    }
+    prefix_sum(*device_, stream, {{b.segment_bytes.data(), b.segments_before.data()}}, packets() + tile_parts(),
+               b.partials.data());
 }
 
-void Tier2::sum(Device::Stream stream, const Buffers &buffers, const uint32_t *sizes,
-                const DeviceArray<uint64_t> &before, uint32_t count) const {
-    prefix_sum(*device_, stream, sizes, before.data(), count, buffers.partials.data());
+void Tier2::size_tile_parts(Device::Stream stream, const Tier2Buffers &t2) const {
+    device_->launch(stream, {blocks_for(tile_parts(), kTier2Threads)}, kTier2Threads, TilePartSizesParams{t2});
 }
 
 void Tier2::write_codestream(Device::Stream stream, const Buffers &b, const Tier2Buffers &t2,

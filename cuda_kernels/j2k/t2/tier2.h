@@ -49,8 +49,8 @@ class Tier2 {
     unsigned tag_tree_threads() const { return tag_tree_threads_; }
 
   private:
-    void sum(Device::Stream stream, const Buffers &buffers, const uint32_t *sizes, const DeviceArray<uint64_t> &before,
-             uint32_t count) const;
+    // Of headers: of each frame, where they have PLT.
+    void size_tile_parts(Device::Stream stream, const Tier2Buffers &t2) const;
     uint32_t block_layers() const { return static_cast<uint32_t>(geometry_.block_layers.size()); }
     uint32_t packets() const { return static_cast<uint32_t>(geometry_.packets.size()); }
     uint32_t tile_parts() const { return static_cast<uint32_t>(geometry_.tile_parts.size()); }
