@@ -71,7 +71,7 @@ series: build/src/state-$(FFMPEG)/hooks
 	@ls build/series/$(FFMPEG)/*/*.patch
 
 # ---- Tests. What each prints ends in "N passed, N failed"; fate_tests/check.sh adds them up.
-do-tidy: $(if $(shell command -v clang-tidy-19),$(host_sources:%.cpp=build/tidy/%.read))
+do-tidy: $(if $(shell command -v clang-tidy-19),$(tidy_lots:%=build/tidy/%.read))
 	@$(if $^,:,echo "skipped: no clang-tidy-19 here")
 # FFmpeg first: its configure, of one thread, runs beside what is compiled.
 do-check-programs: $(if $(filter thread,$(SANITIZE)),,$(fate)/built $(B)/bin/cudaenc_bench) $(B)/bin/cudaenc_fuzz $(check_programs)

@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kMaxSide = 65535;                    // B.2.2: X and Y have 16 bits
 constexpr int64_t kMaxSamples = int64_t{1} << 31;  // so that counts of symbols fit 32 bits
-constexpr int kMaxMcuBlocks = 10;                  // B.2.3
 
 void check_components(const CudaencFormat &format) {
     const bool gray = format.color_model == CUDAENC_COLOR_GRAY;

@@ -13,8 +13,7 @@
 namespace cudaenc::mjpeg {
 
 constexpr int kMaxStreamComponents = 4;
-constexpr int kDestinations = 4;   // of quantisation tables and of Huffman tables (B.2.4)
-constexpr int kMaxMcuBlocks = 10;  // B.2.3
+constexpr int kDestinations = 4;  // of quantisation tables and of Huffman tables (B.2.4)
 constexpr int kMaxHuffmanCodes = 256;
 
 // A Huffman table of a stream. B.2.4.2 allows symbols that baseline coding does not use.

@@ -10,6 +10,7 @@ namespace cudaenc::mjpeg {
 constexpr int kBlockSize = 8;      // a block has 8x8 samples
 constexpr int kBlockSamples = 64;  // "index" below: 8 row + column
 constexpr int kMaxComponents = 3;
+constexpr int kMaxMcuBlocks = 10;  // B.2.3
 enum { kLuma, kChroma, kTables };  // the tables of a component
 
 // Figure A.6: the index of each coefficient of the zig-zag sequence.
