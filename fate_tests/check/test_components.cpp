@@ -213,6 +213,7 @@ END_TEST
 START_TEST(staged_frames_and_targets_of_psnr) {
     const std::string &spec = device_specs[static_cast<size_t>(_i)];
     for (const bool psnr : {false, true}) {
+        if (!psnr && _i && spec.rfind("emu", 0) == 0) continue;  // as above
         Log log;
         Random random(3);
         const int side = psnr ? 20 : 460;
@@ -287,6 +288,7 @@ START_TEST(signed_samples) {
                 planes.format.is_signed = config.format.is_signed = 1;
                 planes.flip();
                 for (size_t device = 0; device <= device_specs.size(); device++) {
+                    if (components > 16 && device > 1) continue;  // one order of threads is enough
                     config.device = device ? device_specs[device - 1].c_str() : "cpu";
                     EXPECT(encode(config, planes.frame()) == expected, "%s: %s", config.device,
                            describe(config).c_str());
