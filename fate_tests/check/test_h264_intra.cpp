@@ -384,6 +384,40 @@ void take_source(const PictureFormat &f, const Block *samples, std::vector<uint8
         }
 }
 
+// Lanes rank the macroblocks in which a type is below its limit, and say which these are. ranked: of whole ranking.
+void check_limits(const LaneVectors &vectors, const PictureFormat &f, const Sample *const (*at)[kMostLanes],
+                  ptrdiff_t stride, const Available *available, const RankedModes *ranked, Random &random) {
+    if (f.components() > 1) return;  // P pictures rank luma alone
+    SatdLimits limits[kMostLanes];
+    uint32_t lambdas[kMostLanes], expected = 0;
+    const bool few = random.one_in(2);  // lanes, so that ranking may end early
+    const auto limit_by = [&](uint32_t satd) {
+        const uint32_t below = random.one_in(3) ? satd : satd / 2;
+        return random.one_in(few ? 40 : 3) ? satd + 1 : random.one_in(40) ? UINT32_MAX : below;
+    };
+    for (int i = 0; i < vectors.lanes; i++) {
+        const uint32_t satd_16x16 = least_satd_16x16({at[0][i], stride}, available[i], f.bit_depth);
+        limits[i] = {limit_by(satd_16x16), limit_by(ranked[i].satd_8x8), limit_by(ranked[i].satd_4x4)};
+        lambdas[i] = static_cast<uint32_t>(random.between(0, 1 << 16));
+        const bool below = satd_16x16 < limits[i].of_16x16 || ranked[i].satd_8x8 < limits[i].of_8x8 ||
+                           ranked[i].satd_4x4 < limits[i].of_4x4;
+        expected |= uint32_t{below} << i;
+    }
+    RankedModes by_lanes[kMostLanes]{};
+    const uint32_t below = vectors.rank(f, at, stride, available, lambdas, limits, by_lanes);
+    EXPECT(below == expected, "%d bits: lanes %x below their limits, not %x", f.bit_depth, below, expected);
+    for (int i = 0; i < vectors.lanes; i++) {
+        if (!(expected >> i & 1)) continue;
+        RankedModes whole = ranked[i];
+        by_lanes[i].texture = whole.texture;
+        if (RankedModes::unlikely_4x4(whole.satd_8x8, lambdas[i])) {
+            whole.satd_4x4 = by_lanes[i].satd_4x4;
+            std::copy_n(by_lanes[i].of_4x4, 16, whole.of_4x4);
+        }
+        EXPECT(by_lanes[i] == whole, "%d bits, lane %d: modes of a type below its limit", f.bit_depth, i);
+    }
+}
+
 // Macroblocks side by side are those of MacroblockCoder, wherever they lie and whatever surrounds them.
 void check_lanes(const LaneVectors &vectors, ChromaFormat chroma, int bit_depth) {
     const int count = vectors.lanes;
@@ -451,11 +485,12 @@ void check_lanes(const LaneVectors &vectors, ChromaFormat chroma, int bit_depth)
         RankedModes by_lanes[kMostLanes]{};
         for (int i = 0; i < count; i++) by_lanes[i].texture = ranked[i].texture;
         const uint32_t no_lambdas[kMostLanes]{};  // so I_4x4 is ranked
-        vectors.rank(f, at, kStride, available, no_lambdas, by_lanes);
+        vectors.rank(f, at, kStride, available, no_lambdas, nullptr, by_lanes);
         for (int i = 0; i < count; i++)
             EXPECT(by_lanes[i] == ranked[i] || ranked[i].likely_16x16(0) || !ranked[i].satd_8x8,
                    "format %d, %d bits, round %d, lane %d: likely modes", static_cast<int>(chroma), bit_depth, round,
                    i);
+        check_limits(vectors, f, at, kStride, available, ranked, random);
         const bool all_rows = !random.one_in(3);
         lanes->code(tasks, all_rows);
         for (int i = 0; i < count; i++) {

@@ -76,7 +76,7 @@ void PredictedPictureCoder::encode(const SampleLayout *components, const Picture
     });
     const MotionSearch &found = search(quality.qp, before, source, pool, refers_to.distance);
     refinement_.find(compared(source).levels[0], before.decoded, found, qp_.data(), drop_step_, refresh_, pool);
-    for_rows(pool, [this](int x, int y) { maybe_intra_[index_of(x, y)] = may_be_intra(x, y); });
+    pool.for_each(static_cast<size_t>(rows_), [this](size_t y) { find_intra(static_cast<int>(y)); });
     pool.for_each(static_cast<size_t>(rows_), [&](size_t y) {
         const auto coder = std::make_unique<InterCoder>(format_, before.decoded, refers_to.chroma_offset, weights_);
         for (int x = 0; x < columns_; x++) code_inter(*coder, x, static_cast<int>(y));
@@ -149,35 +149,81 @@ void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {
 
 // ---- Intra macroblocks
 
-// Ranks modes on source samples of luma, of 8 bits, if one of the types costs less than inter. UINT32_MAX: one does.
-bool PredictedPictureCoder::rank(int x, int y, uint32_t inter) {
+// What types have to cost less than as SATDs, where inter costs so much.
+SatdLimits PredictedPictureCoder::limits_of(size_t at, uint32_t inter) const {
+    const auto left = [&](uint32_t bits) { return inter - std::min(inter, worth(satd_lambda(at), bits)); };
+    return {left(kBits16x16), format_.transform_8x8 ? left(kBits8x8) : 0, left(kBits4x4)};
+}
+
+// Ranks modes on source samples. Whether one of the types is below its limit.
+bool PredictedPictureCoder::rank(int x, int y, const SatdLimits &limits) {
     constexpr ptrdiff_t kStride = 32;  // a line above, a column to the left, 8 samples above right
     alignas(32) Sample samples[17 * kStride + 32];
     Sample *const own = samples + kStride + 4;
-    for (int row = -1; row < 16; row++) {
-        const uint8_t *const from = source_at(16 * x, 16 * y + row).data;
-        for (int i = -1; i < (row < 0 ? 24 : 16); i++) own[row * kStride + i] = from[i];
-    }
-    const ConstBlock block{own, kStride};
-    MacroblockPredictions predictions;
-    uint32_t costs[k16x16Modes]{};
-    rank_16x16(block, available(x, y), 8, block, predictions, costs);
-    const uint32_t lambda = satd_lambda(index_of(x, y));
-    const auto left = [&](uint32_t bits) { return inter - std::min(inter, worth(lambda, bits)); };  // for SATDs
-    const bool less = inter == UINT32_MAX || *std::min_element(costs, costs + k16x16Modes) < left(kBits16x16);
-    return rank_modes_below(less ? UINT32_MAX : left(kBits4x4),
-                            less                    ? UINT32_MAX
-                            : format_.transform_8x8 ? left(kBits8x8)
-                                                    : 0,
-                            &block, 1, available(x, y), 8, ranked_[index_of(x, y)]);
+    for (int row = -1; row < 16; row++)
+        std::copy_n(source_at(16 * x - 1, 16 * y + row).data, row < 0 ? 25 : 17, own + row * kStride - 1);
+    const ConstBlock luma{own, kStride};
+    const RankedModes &modes = ranked_[index_of(x, y)] = rank_modes(&luma, 1, available(x, y), 8);
+    return least_satd_16x16(luma, available(x, y), 8) < limits.of_16x16 || modes.satd_8x8 < limits.of_8x8 ||
+           modes.satd_4x4 < limits.of_4x4;
 }
 
 // From source samples, so intra macroblocks seem better than they are: code_intra() compares.
-bool PredictedPictureCoder::may_be_intra(int x, int y) {
-    const size_t i = index_of(x, y);
-    const uint32_t inter = refresh_.must_be_intra(x) ? UINT32_MAX : refinement_.estimates()[i].cost;
-    // No block is predicted better than that.
-    return inter >= worth(satd_lambda(i), kBits16x16) && rank(x, y, inter);
+void PredictedPictureCoder::find_intra(int y) {
+    std::vector<int> likely;  // columns, of macroblocks that lanes take
+    for (int x = 0; x < columns_; x++) {
+        const size_t i = index_of(x, y);
+        const uint32_t inter = inter_cost(x, y);
+        maybe_intra_[i] = false;
+        if (inter < worth(satd_lambda(i), kBits16x16)) continue;  // no block is predicted better than that
+        const Available around = available(x, y);
+        if (around.left && around.above && around.other_corner)
+            maybe_intra_[i] = rank(x, y, limits_of(i, inter));
+        else
+            likely.push_back(x);
+    }
+    if (likely.empty()) return;
+    constexpr int kBeyond = 16;  // samples on both sides
+    const ptrdiff_t stride = 16 * columns_ + 2 * kBeyond;
+    std::vector<Sample> samples(static_cast<size_t>(17 * stride));  // with the line above
+    for (int row = 0; row < 17; row++)
+        std::copy_n(source_at(-kBeyond, 16 * y + row - 1).data, stride, samples.data() + row * stride);
+    rank_in_lanes(y, {samples.data() + stride + kBeyond, stride}, likely);
+}
+
+// As rank(). luma: the row's first sample.
+void PredictedPictureCoder::rank_in_lanes(int y, ConstBlock luma, std::span<const int> columns) {
+    PictureFormat format = format_;
+    format.chroma = ChromaFormat::c400;
+    format.bit_depth = 8;
+    while (!columns.empty()) {
+        const LaneVectors *vectors = &lane_vectors().front();
+        for (const LaneVectors &each : lane_vectors())
+            if (each.lanes < vectors->lanes && each.lanes >= static_cast<int>(columns.size())) vectors = &each;
+        const size_t lanes = static_cast<size_t>(vectors->lanes), count = std::min(columns.size(), lanes);
+        const Sample *at[1][kMostLanes];
+        Available neighbours[kMostLanes];
+        uint32_t satd_lambdas[kMostLanes];
+        SatdLimits limits[kMostLanes];
+        RankedModes modes[kMostLanes];
+        for (size_t lane = 0; lane < lanes; lane++) {
+            const int x = columns[std::min(lane, count - 1)];
+            const size_t i = index_of(x, y);
+            at[0][lane] = luma.at(16 * x, 0).data;
+            neighbours[lane] = available(x, y);
+            satd_lambdas[lane] = satd_lambda(i);
+            limits[lane] = limits_of(i, inter_cost(x, y));
+        }
+        const uint32_t below = vectors->rank(format, at, luma.stride, neighbours, satd_lambdas, limits, modes);
+        for (size_t lane = 0; lane < count; lane++) {
+            if (!(below >> lane & 1)) continue;
+            const size_t i = index_of(columns[lane], y);
+            maybe_intra_[i] = true;
+            ranked_[i] = modes[lane];
+            ranked_[i].texture = texture_of({at[0][lane], luma.stride});
+        }
+        columns = columns.subspan(count);
+    }
 }
 
 // As rows of IntraCoder: two macroblocks behind the one above.
@@ -269,7 +315,7 @@ void PredictedPictureCoder::code_inter(InterCoder &coder, int x, int y) {
     if (result.skipped) motion.fill(skipped);
     const bool allowed = result.cost != kNotAllowed && !refresh_.must_be_intra(x);
     if (allowed && !maybe_intra_[i]) return put_samples(x, y, reconstruction);
-    if (!maybe_intra_[i]) maybe_intra_[i] = rank(x, y, UINT32_MAX);
+    if (!maybe_intra_[i]) maybe_intra_[i] = rank(x, y, limits_of(i, UINT32_MAX));
     if (!inter_[i]) inter_[i] = std::make_unique<Inter>();
     Inter &inter = *inter_[i];
     inter.allowed = allowed;

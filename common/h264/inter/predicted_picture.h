@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "../lanes/intra_coder.h"
@@ -64,8 +65,13 @@ class PredictedPictureCoder {
 
     void load_lines(const SampleLayout &layout, int component, int y);
     void choose_qps(const PictureQuality &quality, int y);
-    bool may_be_intra(int x, int y);
-    bool rank(int x, int y, uint32_t inter);
+    uint32_t inter_cost(int x, int y) const {
+        return refresh_.must_be_intra(x) ? UINT32_MAX : refinement_.estimates()[index_of(x, y)].cost;
+    }
+    SatdLimits limits_of(size_t at, uint32_t inter) const;
+    bool rank(int x, int y, const SatdLimits &limits);
+    void find_intra(int y);
+    void rank_in_lanes(int y, ConstBlock luma, std::span<const int> columns);
     void code_inter(InterCoder &coder, int x, int y);
     void code_intra_row(int y);
     void code_intra(MacroblockCoder &coder, int x, int y);

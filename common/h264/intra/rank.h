@@ -30,8 +30,16 @@ struct alignas(8) RankedModes {
         if (likely_16x16(satd_lambda)) return kOnly16x16;
         return transform_8x8 && satd_8x8 <= satd_4x4 + (kBitsOf4x4 * satd_lambda >> 8) ? kAlso8x8 : kAlso4x4;
     }
+    // Whatever satd_4x4 is.
+    static constexpr bool unlikely_4x4(uint32_t satd_8x8, uint32_t satd_lambda) {
+        return satd_8x8 <= kBitsOf4x4 * satd_lambda >> 8;
+    }
 };
 static_assert(sizeof(RankedModes) == 56);
+// What the SATDs of a macroblock's blocks have to be below for it to be coded as a type.
+struct SatdLimits {
+    uint32_t of_16x16, of_8x8, of_4x4;
+};
 CUDAENC_HD constexpr int ranked_mode(uint32_t modes, int rank) { return static_cast<int>(modes >> 4 * rank & 15); }
 
 // Keeps the modes of the least SATDs, and of equal ones the first.

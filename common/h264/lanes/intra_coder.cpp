@@ -379,7 +379,7 @@ void IntraCoder::rank_in_lanes(int y, const ConstBlock *samples, std::span<const
             satd_lambdas[i] = satd_lambda(index_of(x, y));
             modes[i] = ranked_[index_of(x, y)];
         }
-        vectors.rank(format_, at, samples[0].stride, neighbours, satd_lambdas, modes);
+        vectors.rank(format_, at, samples[0].stride, neighbours, satd_lambdas, nullptr, modes);
         for (size_t i = 0; i < count; i++) {
             const size_t macroblock = index_of(columns[i], y);
             ranked_[macroblock] = modes[i];

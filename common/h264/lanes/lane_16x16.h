@@ -72,12 +72,7 @@ template <int Components, int Depth>
     const Neighbours &n = w.available;
     Lanes means[Components], planes[Components][256];
 #pragma GCC unroll 1
-    for (int i = 0; i < Components; i++) {
-        Lanes left{}, above{};
-        for (int k = 0; k < 16; k++) left += *w.luma[i].at(-1, k), above += *w.luma[i].at(k, -1);
-        means[i] = mean_of<16, Depth>(left & n.left, above & n.above, n);
-        predict_plane<16, 16, Depth>(w.luma[i], planes[i]);
-    }
+    for (int i = 0; i < Components; i++) predict_16x16<Depth>(w.luma[i], n, means[i], planes[i]);
     const Lanes available[4] = {n.above, n.left, all(-1), n.corner};
     Wide satds[kSharedModes] = {all_wide(0), all_wide(0), all_wide(0), all_wide(0)};
 #pragma GCC unroll 1

@@ -99,6 +99,16 @@ template <int Width, int Height, int Depth, class S>
     }
 }
 
+// What Intra 16x16 predicts from a mean and as a plane.
+template <int Depth>
+[[gnu::always_inline]] inline void predict_16x16(LumaSamples &s, const Neighbours &n, Lanes &mean,
+                                                 Lanes (&plane)[256]) {
+    Lanes left{}, above{};
+    for (int k = 0; k < 16; k++) left += *s.at(-1, k), above += *s.at(k, -1);
+    mean = mean_of<16, Depth>(left & n.left, above & n.above, n);
+    predict_plane<16, 16, Depth>(s, plane);
+}
+
 }  // namespace
 
 }  // namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE

@@ -150,15 +150,15 @@ struct SourceTransform {
 // Adds half the SATDs of 4x4 blocks as predicted by the line above, the line to the left, a mean and a plane.
 // mean_of_block(x, y)
 enum SharedMode { kFromAbove, kFromLeft, kMean, kPlane, kSharedModes };
-template <int Width, int Height, class S, class MeanOfBlock>
+template <int Width, int Height, int Pitch = Width, class S, class MeanOfBlock>
 [[gnu::always_inline]] inline void add_half_satds(const Lanes *source, S &s, const MeanOfBlock &mean_of_block,
                                                   const Lanes *plane, Wide (&satds)[kSharedModes]) {
 #pragma GCC unroll 1
     for (int b = 0; b < Width * Height / 16; b++) {
         const int x0 = 4 * (b % (Width / 4)), y0 = 4 * (b / (Width / 4));
-        const Lanes *const at = source + y0 * Width + x0;
+        const Lanes *const at = source + y0 * Pitch + x0;
         const SourceTransform<4, 10> t(
-            [&](int x, int y) __attribute__((always_inline)) { return at[Width * y + x]; });  // the same with 8 bits
+            [&](int x, int y) __attribute__((always_inline)) { return at[Pitch * y + x]; });  // the same with 8 bits
         Lanes above[4], left[4];
         get_line<4>(s.at(x0, -1), 1, above);
         get_line<4>(s.at(-1, y0), S::pitch, left);
@@ -231,33 +231,85 @@ template <int N, int Depth>
     ranked = narrow(packed);
 }
 
-template <int Depth>
-[[gnu::always_inline]] inline void rank_blocks(LumaSamples *s, int components, const Neighbours &n,
-                                               const uint32_t *satd_lambdas, RankedModes *modes) {
-    Wide satd_4x4 = all_wide(0), satd_8x8 = all_wide(0);
-    for (int b = 0; b < 4; b++) {
-        Lanes of_8x8;
-        rank_block<8, Depth>(s, components, 8 * (b & 1), 8 * (b >> 1), neighbours_of_block<8>(n, b), of_8x8, satd_8x8);
-        for (int i = 0; i < kLanes; i++) modes[i].of_8x8[b] = static_cast<uint16_t>(of_8x8[i]);
+// Ranks NxN blocks from `next` on, as long as the sum of a lane is below its limit. Masks of those that are.
+template <int N, int Depth>
+[[gnu::always_inline]] inline Lanes rank_blocks(LumaSamples *s, int components, const Neighbours &n, const Wide &limits,
+                                                int &next, Lanes (&ranked)[256 / (N * N)], Wide &sum) {
+    for (; next < 256 / (N * N) && any_of(narrow(sum < limits)); next++) {
+        const int x = N == 4 ? luma_block_x(next) : next & 1, y = N == 4 ? luma_block_y(next) : next >> 1;
+        rank_block<N, Depth>(s, components, N * x, N * y, neighbours_of_block<N>(n, next), ranked[next], sum);
     }
-    bool any_likely_4x4 = false;
-    for (int i = 0; i < kLanes; i++) {
-        modes[i].satd_4x4 = 0;
-        modes[i].satd_8x8 = static_cast<uint32_t>(lane_of(satd_8x8, i));
-        any_likely_4x4 |= modes[i].likely_types(satd_lambdas[i], true) == kAlso4x4;
-    }
-    if (!any_likely_4x4) return;
-    Lanes ranked[16];
-    for (int b = 0; b < 16; b++)
-        rank_block<4, Depth>(s, components, 4 * luma_block_x(b), 4 * luma_block_y(b), neighbours_of_block<4>(n, b),
-                             ranked[b], satd_4x4);
-    to_rows(ranked, [&](int lane, const Row &row)
-                        __attribute__((always_inline)) { std::memcpy(modes[lane].of_4x4, &row, sizeof row); });
-    for (int i = 0; i < kLanes; i++) modes[i].satd_4x4 = static_cast<uint32_t>(lane_of(satd_4x4, i));
+    return narrow(sum < limits);
 }
 
-CUDAENC_LANE_FUNCTION void rank(const PictureFormat &format, const Sample *const (*first)[kMostLanes], ptrdiff_t stride,
-                                const Available *available, const uint32_t *satd_lambdas, RankedModes *modes) {
+// The least half SATD of Intra 16x16.
+template <int Depth>
+[[gnu::always_inline]] inline Wide least_16x16(LumaSamples *s, int components, const Neighbours &n) {
+    Wide satds[kSharedModes] = {all_wide(0), all_wide(0), all_wide(0), all_wide(0)};
+#pragma GCC unroll 1
+    for (int i = 0; i < components; i++) {
+        Lanes mean, plane[256];
+        predict_16x16<Depth>(s[i], n, mean, plane);
+        add_half_satds<16, 16, LumaSamples::pitch>(
+            s[i].at(0, 0), s[i], [&](int, int) __attribute__((always_inline)) { return mean; }, plane, satds);
+    }
+    const auto where = [](const Lanes &available, const Wide &satd) __attribute__((always_inline)) {
+        return select(widen(available), satd, all_wide(INT32_MAX));
+    };
+    return least_of(least_of(where(n.above, satds[kFromAbove]), where(n.left, satds[kFromLeft])),
+                    least_of(where(n.corner, satds[kPlane]), satds[kMean]));
+}
+
+template <int Depth>
+[[gnu::always_inline]] inline uint32_t rank_types(LumaSamples *s, int components, bool transform_8x8,
+                                                  const Neighbours &n, const uint32_t *satd_lambdas,
+                                                  const SatdLimits *limits, RankedModes *modes) {
+    const Wide always = all_wide(INT32_MAX);
+    Wide limits_8x8 = always, limits_4x4 = always;
+    Lanes below{};
+    if (limits) {
+        Wide limits_16x16;
+        for (int i = 0; i < kLanes; i++) {
+            const auto number = [](uint32_t limit) {
+                return static_cast<int32_t>(std::min<uint32_t>(limit, INT32_MAX));
+            };
+            lane_of(limits_16x16, i) = number(limits[i].of_16x16);
+            lane_of(limits_8x8, i) = number(limits[i].of_8x8);
+            lane_of(limits_4x4, i) = number(limits[i].of_4x4);
+        }
+        const Wide less = least_16x16<Depth>(s, components, n) < limits_16x16;
+        limits_8x8 = select(less, always, limits_8x8);
+        below = narrow(less);
+    }
+    Lanes of_8x8[4], of_4x4[16];
+    Wide satd_8x8 = all_wide(0), satd_4x4 = all_wide(0);
+    int next_8x8 = 0, next_4x4 = 0;
+    below |= rank_blocks<8, Depth>(s, components, n, limits_8x8, next_8x8, of_8x8, satd_8x8);
+    for (int i = 0; i < kLanes; i++) {
+        if (!below[i]) continue;
+        const bool unlikely =
+            transform_8x8 && RankedModes::unlikely_4x4(static_cast<uint32_t>(lane_of(satd_8x8, i)), satd_lambdas[i]);
+        lane_of(limits_4x4, i) = unlikely ? 0 : INT32_MAX;
+    }
+    below |= rank_blocks<4, Depth>(s, components, n, limits_4x4, next_4x4, of_4x4, satd_4x4);
+    if (!any_of(below)) return 0;
+    rank_blocks<8, Depth>(s, components, n, always, next_8x8, of_8x8, satd_8x8);
+    uint32_t lanes = 0;
+    for (int i = 0; i < kLanes; i++) {
+        lanes |= static_cast<uint32_t>(below[i] & 1) << i;
+        for (int b = 0; b < 4; b++) modes[i].of_8x8[b] = static_cast<uint16_t>(of_8x8[b][i]);
+        modes[i].satd_8x8 = static_cast<uint32_t>(lane_of(satd_8x8, i));
+        modes[i].satd_4x4 = next_4x4 == 16 ? static_cast<uint32_t>(lane_of(satd_4x4, i)) : 0;
+    }
+    if (next_4x4 == 16)
+        to_rows(of_4x4, [&](int lane, const Row &row)
+                            __attribute__((always_inline)) { std::memcpy(modes[lane].of_4x4, &row, sizeof row); });
+    return lanes;
+}
+
+CUDAENC_LANE_FUNCTION uint32_t rank(const PictureFormat &format, const Sample *const (*first)[kMostLanes],
+                                    ptrdiff_t stride, const Available *available, const uint32_t *satd_lambdas,
+                                    const SatdLimits *limits, RankedModes *modes) {
     const int components = luma_components(format.chroma);
     LumaSamples s[3];
     for (int i = 0; i < components; i++) {
@@ -272,11 +324,9 @@ CUDAENC_LANE_FUNCTION void rank(const PictureFormat &format, const Sample *const
             for (int k = 0; k < kLanes; k++) left[k] = static_cast<int16_t>(at[k][y * stride - available[k].left]);
         }
     }
-    const Neighbours n = neighbours_of(available);
-    if (format.bit_depth == 8)
-        rank_blocks<8>(s, components, n, satd_lambdas, modes);
-    else
-        rank_blocks<10>(s, components, n, satd_lambdas, modes);
+    return (format.bit_depth == 8 ? rank_types<8> : rank_types<10>)(s, components, format.transform_8x8,
+                                                                    neighbours_of(available), satd_lambdas, limits,
+                                                                    modes);
 }
 
 }  // namespace

@@ -52,10 +52,12 @@ class MacroblockLanes {
 // What a processor's vectors hold.
 struct LaneVectors {
     int lanes;  // at most kMostLanes
-    // Ranks modes as rank_modes() does, of a macroblock a lane, whose texture is known. at: the first samples of each
+    // Ranks modes as rank_modes() does, of a macroblock a lane, but for texture. at: the first samples of each
     // component that is coded as luma. Where I_4x4 is unlikely whatever its SATD, that may become 0, without modes.
-    void (*rank)(const PictureFormat &format, const Sample *const (*at)[kMostLanes], ptrdiff_t stride,
-                 const Available *available, const uint32_t *satd_lambdas, RankedModes *modes);
+    // Returns bits of the lanes in which a type is below its limit: others are not ranked. limits: nullptr: all are.
+    uint32_t (*rank)(const PictureFormat &format, const Sample *const (*at)[kMostLanes], ptrdiff_t stride,
+                     const Available *available, const uint32_t *satd_lambdas, const SatdLimits *limits,
+                     RankedModes *modes);
     std::unique_ptr<MacroblockLanes> (*make)(const PictureFormat &format);
 };
 // All that this processor can use, those with the most lanes first.
