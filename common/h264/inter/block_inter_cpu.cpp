@@ -143,9 +143,7 @@ CUDAENC_CLONES QuarterSums satd_16x16(const TransformedSource &source, const Qua
     }
     const Words v = sums_of_pairs<Words>(sum);
     const Words4 sums = __builtin_shufflevector(v, v, 0, 2, 4, 6) + __builtin_shufflevector(v, v, 1, 3, 5, 7);
-    QuarterSums to;
-    std::memcpy(to.of, &sums, sizeof to.of);
-    return to;
+    return {sums};
 }
 
 namespace {

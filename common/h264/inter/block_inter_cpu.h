@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <bitset>
 #include <cstring>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -12,7 +11,7 @@
 
 #include "../syntax/sample_vectors.h"
 #include "reference.h"
-#include "search_steps.h"
+#include "refine_steps.h"
 
 namespace cudaenc::h264 {
 
@@ -24,10 +23,14 @@ struct ByteBlock {
 };
 inline ByteBlock block_at(const BytePlane &plane, int x, int y) { return {plane.at(x, y), plane.stride()}; }
 
-// Sums of the 8x8 blocks of a macroblock.
+// Sums of the 8x8 blocks of a macroblock. In registers: pieces that are stored apart would have to be waited for.
 struct QuarterSums {
-    uint32_t of[4];
-    uint32_t all() const { return of[0] + of[1] + of[2] + of[3]; }
+    using Four = uint32_t __attribute__((vector_size(16)));
+    Four of;
+    uint32_t all() const {
+        const Four two = of + __builtin_shufflevector(of, of, 2, 3, 0, 1);
+        return two[0] + two[1];
+    }
 };
 
 // Sums of absolute differences. They are inlined, so that a block's rows stay in registers while vectors are tried.
@@ -52,16 +55,14 @@ inline uint32_t sad_8x8(ByteBlock a, ByteBlock b) {
     return detail::low_sum(sum) + detail::high_sum(sum);
 }
 inline QuarterSums sad_16x16(ByteBlock a, ByteBlock b) {
-    QuarterSums sums;
-    for (int half = 0; half < 2; half++) {
+    const auto half = [&](int first) {
         __m128i sum = _mm_setzero_si128();
 #pragma GCC unroll 8
-        for (int y = 8 * half; y < 8 * half + 8; y++)
+        for (int y = first; y < first + 8; y++)
             sum = _mm_add_epi32(sum, _mm_sad_epu8(detail::row_of_16(a, y), detail::row_of_16(b, y)));
-        sums.of[2 * half] = detail::low_sum(sum);
-        sums.of[2 * half + 1] = detail::high_sum(sum);
-    }
-    return sums;
+        return (QuarterSums::Four)sum;
+    };
+    return {__builtin_shufflevector(half(0), half(8), 0, 2, 4, 6)};
 }
 #else
 inline uint32_t sad_8x8(ByteBlock a, ByteBlock b) {
@@ -74,7 +75,7 @@ inline uint32_t sad_8x8(ByteBlock a, ByteBlock b) {
     return sum;
 }
 inline QuarterSums sad_16x16(ByteBlock a, ByteBlock b) {
-    QuarterSums sums;
+    QuarterSums sums{};
     for (int i = 0; i < 4; i++) {
         const int x = 8 * (i & 1), y = 8 * (i >> 1);
         sums.of[i] = sad_8x8(a.at(x, y), b.at(x, y));
@@ -115,6 +116,40 @@ inline constexpr auto kSquare = [] {
     return steps;
 }();
 
+// What bits of vectors are worth, which are in units of so many quarter samples.
+class VectorWorth {
+  public:
+    VectorWorth(const VectorRange &range, Vector predicted, uint32_t lambda, int unit = 1)
+        : range_(range), predicted_(predicted), lambda_(lambda), unit_(unit) {}
+    uint32_t operator()(Vector v) const {
+        v = scaled(v, unit_);
+        return range_.has(v) ? worth(lambda_, vector_bits(v, predicted_)) : kNowhere;
+    }
+    // Of those of kSquare, so many samples around a vector.
+    std::array<uint32_t, kSquareSteps> around(Vector middle, int step) const {
+        constexpr uint32_t kBeyond = 1 << 16;
+        uint32_t columns[3], rows[3];
+        for (int i = 0; i < 3; i++) {
+            const int x = unit_ * (middle.x + (i - 1) * step), y = unit_ * (middle.y + (i - 1) * step);
+            columns[i] = x < range_.left || x > range_.right ? kBeyond : difference_bits(x - predicted_.x);
+            rows[i] = y < range_.top || y > range_.bottom ? kBeyond : difference_bits(y - predicted_.y);
+        }
+        std::array<uint32_t, kSquareSteps> worths;
+#pragma GCC unroll 8
+        for (size_t i = 0; i < kSquareSteps; i++) {
+            const uint32_t bits = columns[kSquare[i].x + 1] + rows[kSquare[i].y + 1];
+            worths[i] = bits >= kBeyond ? kNowhere : worth(lambda_, bits);
+        }
+        return worths;
+    }
+
+  private:
+    const VectorRange range_;
+    const Vector predicted_;
+    const uint32_t lambda_;
+    const int unit_;
+};
+
 // Sums of a macroblock by vectors of at most Reach around one of them, computed when they are asked for first: its 8x8
 // blocks share them. of_macroblock(v): all four sums; of_block(v, b): that of a block.
 template <int Reach, class OfMacroblock, class OfBlock>
@@ -130,11 +165,8 @@ class SumsAround {
     }
     // At least those of blocks in the mask. Two blocks take as long as a macroblock.
     QuarterSums at(Vector v, int blocks) {
-        if (has(v) && (blocks & (blocks - 1) || known_[index_of(v)])) return at(v);
-        QuarterSums sums{};
-        for (int b = 0; b < 4; b++)
-            if (blocks >> b & 1) sums.of[b] = of_block_(v, b);
-        return sums;
+        if (blocks & (blocks - 1) || (has(v) && known_[index_of(v)])) return at(v);
+        return {QuarterSums::Four{} + of_block_(v, std::countr_zero(static_cast<uint32_t>(blocks)))};
     }
 
   private:
@@ -149,26 +181,25 @@ class SumsAround {
     const Vector middle_;
     const OfMacroblock &of_macroblock_;
     const OfBlock &of_block_;
-    std::bitset<kSide * kSide> known_;
+    bool known_[kSide * kSide]{};
     QuarterSums sums_[kSide * kSide];
 };
 
 // The best vectors of the 8x8 blocks of a macroblock, of equals the first. Blocks with the same vector go on together.
-// bits(v): what a vector's bits are worth, or kNowhere; sums(v, blocks): those of blocks in a mask, at least.
+// sums(v, blocks): those of blocks in a mask, at least.
 class BlockVectors {
   public:
     // costs: of the blocks by v.
-    BlockVectors(Vector v, const QuarterSums &costs) : vectors_(Four{} + word_of(v)) {
-        std::memcpy(&costs_, costs.of, sizeof costs_);
-    }
+    BlockVectors(Vector v, const QuarterSums &costs) : vectors_(Four{} + word_of(v)), costs_((Four)costs.of) {}
     Vector of(int b) const { return std::bit_cast<Vector>(static_cast<int32_t>(vectors_[b])); }
-    template <class Bits, class Sums>
-    void take(Vector v, int b, const Bits &bits, const Sums &sums) {
+    // bits: what those of v are worth.
+    template <class Sums>
+    void take(Vector v, int b, uint32_t bits, const Sums &sums) {
         take(v, 1 << b, costs_[b], bits, sums);
     }
-    // The vectors so many samples around each block's.
-    template <class Bits, class Sums>
-    void look_around(int step, const Bits &bits, const Sums &sums) {
+    // The vectors so many samples around each block's, but for those known to be no better.
+    template <class Sums, class Known>
+    void look_around(int step, const VectorWorth &bits, const Sums &sums, const Known &known) {
         const BlockVectors before = *this;
         for (int b = 0, done = 0; b < 4; b++) {
             if (done >> b & 1) continue;
@@ -177,8 +208,11 @@ class BlockVectors {
                 if (before.vectors_[other] == before.vectors_[b])
                     blocks |= 1 << other, most = std::max(most, before.costs_[other]);
             done |= blocks;
-            for (const Vector around : kSquare)
-                take(sum_of(before.of(b), scaled(around, step)), blocks, most, bits, sums);
+            const auto around = bits.around(before.of(b), step);
+            for (size_t i = 0; i < kSquareSteps; i++) {
+                const Vector v = sum_of(before.of(b), scaled(kSquare[i], step));
+                if (!known(v)) take(v, blocks, most, around[i], sums);
+            }
         }
     }
 
@@ -186,14 +220,10 @@ class BlockVectors {
     using Four = int32_t __attribute__((vector_size(16)));
     static int32_t word_of(Vector v) { return std::bit_cast<int32_t>(v); }
     // most: what none of the blocks exceeds.
-    template <class Bits, class Sums>
-    void take(Vector v, int blocks, int most, const Bits &bits, const Sums &sums) {
-        const uint32_t of_vector = bits(v);
-        if (of_vector >= static_cast<uint32_t>(most)) return;
-        const QuarterSums found = sums(v, blocks);
-        Four costs;
-        std::memcpy(&costs, found.of, sizeof costs);
-        costs += static_cast<int32_t>(of_vector);
+    template <class Sums>
+    void take(Vector v, int blocks, int most, uint32_t bits, const Sums &sums) {
+        if (bits >= static_cast<uint32_t>(most)) return;
+        const Four costs = (Four)sums(v, blocks).of + static_cast<int32_t>(bits);
         const Four less = (costs < costs_) & (((Four{} + blocks) & Four{1, 2, 4, 8}) != 0);
         costs_ = less ? costs : costs_;
         vectors_ = less ? Four{} + word_of(v) : vectors_;

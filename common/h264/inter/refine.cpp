@@ -2,6 +2,7 @@
 #include "refine.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "../intra/qp_choice.h"
 
@@ -55,18 +56,21 @@ void MotionRefinement::refine(int x, int y) {
     QuarterSums least{};
     uint32_t cost = UINT32_MAX;
     const auto satd_of = [&](Vector v) { return satd_16x16(source, quarter_block(*reference_, 16 * x, 16 * y, v)); };
-    const auto try_vector = [&](Vector v, const auto &sums_of) {
-        if (!range.has(v)) return;
-        const uint32_t bits = worth(lambda, vector_bits(v, predicted));
+    const VectorWorth bits_of(range, predicted, lambda);
+    const auto try_vector = [&](Vector v, uint32_t bits, const auto &sums_of) {
         if (bits >= cost) return;
         const QuarterSums sums = sums_of(v);
         const uint32_t other = sums.all() + bits;
         if (other < cost) cost = other, best = v, least = sums;
     };
     const Vector found = field.motion[i].vectors[0];
-    try_vector(range.clamp(0, 0), satd_of);
-    if (!(found == Vector{})) try_vector(range.clamp(found.x, found.y), satd_of);
-    if (!(predicted == Vector{}) && !(predicted == found)) try_vector(range.clamp(predicted.x, predicted.y), satd_of);
+    const auto try_clamped = [&](Vector v) {
+        v = range.clamp(v.x, v.y);
+        try_vector(v, bits_of(v), satd_of);
+    };
+    try_clamped({});
+    if (!(found == Vector{})) try_clamped(found);
+    if (!(predicted == Vector{}) && !(predicted == found)) try_clamped(predicted);
     const auto satd_of_block = [&](Vector v, int b) {
         const int left = 16 * x + 8 * (b & 1), top = 16 * y + 8 * (b >> 1);
         return satd_8x8(source, b, quarter_block(*reference_, left, top, v));
@@ -76,7 +80,9 @@ void MotionRefinement::refine(int x, int y) {
     const auto around_of = [&](Vector v) { return around.at(v); };
     for (const int step : {2, 1}) {
         const Vector middle = best;
-        for (const Vector v : kSquare) try_vector(sum_of(middle, scaled(v, step)), around_of);
+        const auto bits = bits_of.around(middle, step);
+        for (size_t k = 0; k < kSquareSteps; k++)
+            try_vector(sum_of(middle, scaled(kSquare[k], step)), bits[k], around_of);
     }
     MacroblockMotion motion;
     motion.fill(best);
@@ -92,22 +98,26 @@ void MotionRefinement::divide(int x, int y, Vector whole, const QuarterSums &sum
                               MacroblockMotion &motion, uint32_t &cost) {
     const uint32_t lambda = satd_lambda(index_of(x, y));
     const MotionField field{motion_[1].data(), columns_};
-    const VectorRange range = this->range(x, y);
-    const auto bits = [&](Vector v) { return range.has(v) ? worth(lambda, vector_bits(v, whole)) : kNowhere; };
+    const VectorWorth bits(range(x, y), whole, lambda);
     const auto sums_of = [&](Vector v, int blocks) { return around.at(v, blocks); };
     BlockVectors blocks(whole, sums);
     for (int b = 0; b < 4; b++) {
         const Vector found = scaled(search_->found(x, y).of_8x8[b], 4);
-        if (!(found == whole)) blocks.take(found, b, bits, sums_of);
+        if (!(found == whole)) blocks.take(found, b, bits(found), sums_of);
     }
-    for (const int step : {2, 1}) blocks.look_around(step, bits, sums_of);
+    for (const int step : {2, 1}) blocks.look_around(step, bits, sums_of, [](Vector) { return false; });
     Vector vectors[kPartVectors] = {whole};
     uint32_t satd[kPartVectors][4];
-    std::copy_n(sums.of, 4, satd[0]);
+    std::memcpy(satd[0], &sums.of, sizeof satd[0]);
     for (int b = 0; b < 4; b++) {
         vectors[1 + b] = blocks.of(b);
         const auto same = std::find(vectors, vectors + b + 1, blocks.of(b)) - vectors;
-        std::copy_n(same <= b ? satd[same] : around.at(blocks.of(b)).of, 4, satd[1 + b]);
+        if (same <= b) {
+            std::copy_n(satd[same], 4, satd[1 + b]);
+        } else {
+            const QuarterSums of_block = around.at(blocks.of(b));
+            std::memcpy(satd[1 + b], &of_block.of, sizeof satd[0]);
+        }
     }
     h264::divide(field, x, y, lambda, vectors, satd, motion, cost);
 }

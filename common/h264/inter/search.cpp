@@ -10,15 +10,17 @@ namespace cudaenc::h264 {
 
 namespace {
 
-// Keeps the vector of the least cost; the first one of equals. bits(v): what a vector's bits are worth, kNowhere where
-// it is not allowed; difference(v): what is added. Neither is asked for where it cannot change the result.
-template <class Bits, class Difference>
+bool beside(Vector a, Vector b) { return std::max(std::abs(a.x - b.x), std::abs(a.y - b.y)) <= 1; }
+
+// Keeps the vector of the least cost; the first one of equals. difference(v): what is added to what bits are worth. It
+// is not asked for where it cannot change the result.
+template <class Difference>
 class Best {
   public:
-    Best(const Bits &bits, const Difference &difference) : bits_(bits), difference_(difference) {}
+    Best(const VectorWorth &bits, const Difference &difference) : bits_(bits), difference_(difference) {}
     // Goes on from another one, with another way to the same differences.
     template <class Other>
-    Best(const Best<Bits, Other> &before, const Difference &difference)
+    Best(const Best<Other> &before, const Difference &difference)
         : bits_(before.bits_), difference_(difference), best_(before.best_), least_(before.least_) {}
     void add(Vector v) {
         for (int i = 0; i < count_; i++)
@@ -32,15 +34,16 @@ class Best {
         for (int round = 0; round < kSearchRounds; round++) {
             const Vector middle = best_;
             if (round && middle == before) return;
-            for (const Vector step : kSquare) {
-                const Vector v = sum_of(middle, step);
-                if (!round || std::max(std::abs(v.x - before.x), std::abs(v.y - before.y)) > 1) take(v);
+            const auto bits = bits_.around(middle, 1);
+            for (size_t i = 0; i < kSquareSteps; i++) {
+                const Vector v = sum_of(middle, kSquare[i]);
+                if (!round || !beside(v, before)) take(v, bits[i]);
             }
             before = middle;
         }
     }
-    void take(Vector v) {
-        const uint32_t bits = bits_(v);
+    void take(Vector v) { take(v, bits_(v)); }
+    void take(Vector v, uint32_t bits) {
         if (bits >= least_) return;
         const uint32_t cost = difference_(v) + bits;
         if (cost < least_) least_ = cost, best_ = v;
@@ -49,9 +52,9 @@ class Best {
     uint32_t cost() const { return least_; }
 
   private:
-    template <class, class>
+    template <class>
     friend class Best;
-    const Bits &bits_;
+    const VectorWorth &bits_;
     const Difference &difference_;
     Vector tried_[kSearchCandidates];
     int count_ = 0;
@@ -100,8 +103,7 @@ uint64_t MotionSearch::cost() const {
 void MotionSearch::find_block(int level, int x, int y) {
     const BytePlane &plane = before_->levels[level];
     const ByteBlock block = block_at(source_->levels[level], 8 * x, 8 * y);
-    const VectorRange range = block_range(level, x, y, columns_, rows_, vertical_);
-    const auto bits = [&](Vector v) { return range.has(v) ? lambda_ * vector_bits(v, {}) >> 8 : kNowhere; };
+    const VectorWorth bits(block_range(level, x, y, columns_, rows_, vertical_), {}, lambda_);
     const auto difference = [&](Vector v) { return sad_8x8(block, block_at(plane, 8 * x + v.x, 8 * y + v.y)); };
     Best best(bits, difference);
     best.add({});
@@ -121,12 +123,7 @@ void MotionSearch::find_block(int level, int x, int y) {
 void MotionSearch::find_macroblock(int x, int y) {
     const BytePlane &plane = before_->levels[0];
     const ByteBlock block = block_at(source_->levels[0], 16 * x, 16 * y);
-    const VectorRange range = range_of(x, y, columns_, rows_, vertical_);
-    const Vector predicted = likely(x, y);
-    const auto bits = [&](Vector v) {
-        const Vector quarters = scaled(v, 4);
-        return range.has(quarters) ? lambda_ * vector_bits(quarters, predicted) >> 8 : kNowhere;
-    };
+    const VectorWorth bits(range_of(x, y, columns_, rows_, vertical_), likely(x, y), lambda_, 4);
     const auto sums_of = [&](Vector v) { return sad_16x16(block, block_at(plane, 16 * x + v.x, 16 * y + v.y)); };
     const auto difference = [&](Vector v) { return sums_of(v).all(); };
     Best candidates(bits, difference);
@@ -146,16 +143,12 @@ void MotionSearch::find_macroblock(int x, int y) {
     const Vector whole = found.whole = best.vector();
     found.cost = best.cost();
     QuarterSums costs = around.at(whole);
-    for (uint32_t &cost : costs.of) cost += bits(whole);
+    costs.of += bits(whole);
     BlockVectors blocks(whole, costs);
     for (int round = 0; round < kSearchRounds; round++)
         blocks.look_around(
-            1,
-            [&](Vector v) {
-                const bool tried = round && std::max(std::abs(v.x - whole.x), std::abs(v.y - whole.y)) <= 1;
-                return tried ? kNowhere : bits(v);
-            },
-            [&](Vector v, int of_blocks) { return around.at(v, of_blocks); });
+            1, bits, [&](Vector v, int of_blocks) { return around.at(v, of_blocks); },
+            [&](Vector v) { return round && beside(v, whole); });
     for (int b = 0; b < 4; b++) found.of_8x8[b] = blocks.of(b);
 }
 
