@@ -36,30 +36,33 @@ void InterCoder::weigh(int component, int columns, int rows, Sample *samples) co
             samples[x] = static_cast<Sample>(weights_.weigh(samples[x], offset, format_.bit_depth));
 }
 
-// The square of so many luma samples from column x and row y of the macroblock on.
-void InterCoder::predict_square(const Place &place, Vector v, int x, int y, int size, MacroblockSamples &to) {
+// A component of the square of so many luma samples from column x and row y of the macroblock on.
+void InterCoder::predict_square(const Place &place, int component, Vector v, int x, int y, int size,
+                                MacroblockSamples &to) const {
     const int left = 16 * place.x + x, top = 16 * place.y + y;
-    for (int c = 0; c < format_.components(); c++) {
-        const int width = format_.columns(c), height = format_.rows(c);
-        Sample *const samples = to.of(c) + width * (y * height / 16) + x * width / 16;
-        if (c)
-            predict_chroma(reference_, c, left, top, v, chroma_offset_, size, samples);
-        else
-            predict_luma(reference_, left, top, v, size, samples);
-        if (weights_.any()) weigh(c, size * width / 16, size * height / 16, samples);
-    }
+    const int width = format_.columns(component), height = format_.rows(component);
+    Sample *const samples = to.of(component) + width * (y * height / 16) + x * width / 16;
+    if (component)
+        predict_chroma(reference_, component, left, top, v, chroma_offset_, size, samples);
+    else
+        predict_luma(reference_, left, top, v, size, samples);
+    if (weights_.any()) weigh(component, size * width / 16, size * height / 16, samples);
 }
 
 void InterCoder::predict(const Place &place, const MacroblockMotion &motion) {
-    if (motion.shape == Shape::p16x16) return predict_square(place, motion.vectors[0], 0, 0, 16, prediction_);
-    for (int b = 0; b < 4; b++) predict_square(place, motion.vectors[b], 8 * (b & 1), 8 * (b >> 1), 8, prediction_);
+    const bool whole = motion.shape == Shape::p16x16;
+    for (int c = 0; c < format_.components(); c++)
+        for (int b = 0; b < (whole ? 1 : 4); b++)
+            predict_square(place, c, motion.vectors[b], 8 * (b & 1), 8 * (b >> 1), whole ? 16 : 8, prediction_);
 }
 
-uint64_t InterCoder::skip_cost(const Place &place, const MacroblockSamples &source) {
-    predict_square(place, place.skipped, 0, 0, 16, skipped_);
+// The cost as P_Skip, or any that exceeds `most`.
+uint64_t InterCoder::skip_cost(const Place &place, const MacroblockSamples &source, uint64_t most) {
     uint64_t distortion = 0;
-    for (int c = 0; c < format_.components(); c++)
+    for (int c = 0; c < format_.components() && cost_of(distortion, 0) <= most; c++) {
+        predict_square(place, c, place.skipped, 0, 0, 16, skipped_);
         distortion += squared_error(source.of(c), skipped_.of(c), samples_of(c));
+    }
     return cost_of(distortion, 0);
 }
 
@@ -115,12 +118,12 @@ void InterCoder::code_luma(const MacroblockSamples &source, Luma &luma) {
 
 void InterCoder::code_chroma_blocks(const MacroblockSamples &source) {
     chroma_.pattern = 0;
-    chroma_.cost = 0;
+    chroma_.cost = chroma_.error = 0;
     chroma_.bits = 0;
     const int blocks = chroma_blocks(format_.chroma), height = 2 * blocks, samples = 8 * height;
     if (!blocks) return;
     std::fill_n(chroma_.dc, 16, int16_t{0});
-    uint64_t distortion = 0, without = 0;
+    uint64_t distortion = 0;
     bool any_dc = false, any_ac = false;
     for (int c = 0; c < 2; c++) {
         const CodedMacroblock coded =
@@ -130,10 +133,10 @@ void InterCoder::code_chroma_blocks(const MacroblockSamples &source) {
         distortion += coded.distortion;
         any_dc |= coded.dc;
         any_ac |= coded.ac;
-        without += squared_error(source.chroma[c], prediction_.chroma[c], samples);
+        chroma_.error += squared_error(source.chroma[c], prediction_.chroma[c], samples);
     }
     chroma_.bits = bits_of(chroma_.dc, 16) + bits_of(chroma_.ac, 32 * blocks) + kBlockBits;
-    const uint64_t none = cost_of(without, 0), coded = cost_of(distortion, chroma_.bits);
+    const uint64_t none = cost_of(chroma_.error, 0), coded = cost_of(distortion, chroma_.bits);
     if ((any_dc || any_ac) && coded < none) {
         chroma_.pattern = any_ac ? 2 : 1;
         chroma_.cost = coded;
@@ -170,11 +173,14 @@ InterOutcome InterCoder::code(const Place &place, const MacroblockSamples &sourc
     const int pattern = best->pattern | chroma_.pattern << 4;
     const uint64_t coded = best->cost + chroma_.cost + lambda_ * (place.vector_bits + kInterHeaderBits);
     if (place.can_skip) {
-        const uint64_t skipped = skip_cost(place, source);
+        const bool predicted = motion.shape == Shape::p16x16 && motion.vectors[0] == place.skipped;
+        const uint64_t skipped =
+            predicted ? cost_of(uint64_t{errors_[0]} + errors_[1] + errors_[2] + errors_[3] + chroma_.error, 0)
+                      : skip_cost(place, source, coded);
         if (skipped <= coded) {
             macroblock.type = MacroblockType::p16x16;
             std::fill_n(levels, 16 * blocks_per_macroblock(format_.chroma), int16_t{0});
-            copy(skipped_, reconstruction);
+            copy(predicted ? prediction_ : skipped_, reconstruction);
             return {skipped, true};
         }
     }

@@ -53,6 +53,7 @@ class InterCoder {
     struct Chroma {
         int pattern;
         uint64_t cost;
+        uint64_t error;  // without levels
         uint32_t bits;
         alignas(32) int16_t dc[16], ac[256];
         alignas(32) Sample reconstruction[2][128];
@@ -60,10 +61,11 @@ class InterCoder {
     uint64_t cost_of(uint64_t distortion, uint64_t bits) const { return h264::cost_of(lambda_, distortion, bits); }
     int samples_of(int component) const { return format_.columns(component) * format_.rows(component); }
     void weigh(int component, int columns, int rows, Sample *samples) const;
-    void predict_square(const Place &place, Vector v, int x, int y, int size, MacroblockSamples &to);
+    void predict_square(const Place &place, int component, Vector v, int x, int y, int size,
+                        MacroblockSamples &to) const;
     void predict(const Place &place, const MacroblockMotion &motion);
     void copy(const MacroblockSamples &from, MacroblockSamples &to) const;
-    uint64_t skip_cost(const Place &place, const MacroblockSamples &source);
+    uint64_t skip_cost(const Place &place, const MacroblockSamples &source, uint64_t most);
     template <int Size>
     void code_luma(const MacroblockSamples &source, Luma &luma);
     void code_chroma_blocks(const MacroblockSamples &source);
