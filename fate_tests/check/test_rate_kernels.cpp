@@ -387,6 +387,7 @@ START_TEST(sampled_blocks) {
                                              k.params.cblk_height_log2, {});
         const SampleInput input{.blocks = blocks.data(),
                                 .bands = bands.data(),
+                                .regions = {},
                                 .coefficients = from.data(),
                                 .sampled_blocks = chosen.data(),
                                 .table = table.data(),
