@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,15 +89,20 @@ class Failures {
         return true;
     }
 
-    // Of the calls that were noted: the first one of each site that is not known to the group, and every `stride`-th
-    // one.
+    // Of the calls that were noted: the first and the last one of each site that is not known to the group, since a
+    // later frame is another state, and every `stride`-th one.
     std::vector<long> points(long stride, uint64_t group, SharedSet &known) const {
-        const size_t count = std::min(noted_.load(), sites_.size());
-        std::vector<long> chosen;
-        for (size_t i = 0; i < count; i++)
-            if (known.insert((sites_[i] ^ group * 0xD6E8FEB86659FD93u) | 1) || static_cast<long>(i) % stride == 0)
-                chosen.push_back(static_cast<long>(i) + 1);
-        return chosen;
+        const long count = static_cast<long>(std::min(noted_.load(), sites_.size()));
+        std::set<uint64_t> fresh;
+        std::set<long> chosen;
+        for (long i = 0; i < count; i++) {
+            const bool is_new = known.insert((sites_[i] ^ group * 0xD6E8FEB86659FD93u) | 1);
+            if (is_new) fresh.insert(sites_[i]);
+            if (is_new || i % stride == 0) chosen.insert(i + 1);
+        }
+        for (long i = count; i-- > 0;)
+            if (fresh.erase(sites_[i])) chosen.insert(i + 1);
+        return {chosen.begin(), chosen.end()};
     }
 
   private:

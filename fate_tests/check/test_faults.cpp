@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Faults: every allocation, device call and start of a thread fails in turn, alone or with all that follow, with all
 // codecs and rate controls. The call that meets it gives its code, nothing is lost, and later packets have their bytes.
-// With --all at every point; else at the first one of each call stack, and at some others. What an earlier case of the
-// codec tried is known, unless later packets depend on other things.
+// With --all at every point; else at the first and the last one of each call stack, and at some others. What an earlier
+// case of the codec tried is known, unless later packets depend on other things.
 #include <dlfcn.h>
 #include <pthread.h>
 
