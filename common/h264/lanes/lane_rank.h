@@ -324,9 +324,10 @@ CUDAENC_LANE_FUNCTION uint32_t rank(const PictureFormat &format, const Sample *c
             for (int k = 0; k < kLanes; k++) left[k] = static_cast<int16_t>(at[k][y * stride - available[k].left]);
         }
     }
-    return (format.bit_depth == 8 ? rank_types<8> : rank_types<10>)(s, components, format.transform_8x8,
-                                                                    neighbours_of(available), satd_lambdas, limits,
-                                                                    modes);
+    const Neighbours n = neighbours_of(available);
+    if (format.bit_depth == 8)
+        return rank_types<8>(s, components, format.transform_8x8, n, satd_lambdas, limits, modes);
+    return rank_types<10>(s, components, format.transform_8x8, n, satd_lambdas, limits, modes);
 }
 
 }  // namespace
