@@ -534,10 +534,6 @@ BlockToDecode TilePackets::gather(size_t index, const CodeBlock &block, uint32_t
             .bytes = bytes.data()};
 }
 
-bool is_ht_block(const BlockPieces &pieces, uint32_t style) {
-    return pieces.is_included ? pieces.is_ht : are_alternatives(style);
-}
-
 PacketReader::PacketReader(std::span<const uint8_t> codestream, const Description &description,
                            const Geometry &geometry, const WantedPackets &wanted)
     : codestream_(codestream), d_(description), g_(geometry), wanted_(wanted) {

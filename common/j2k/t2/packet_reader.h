@@ -10,6 +10,7 @@
 
 #include "../codestream/description.h"
 #include "../codestream/geometry.h"
+#include "../t1/block.h"
 #include "../t1/block_decoder.h"
 
 namespace cudaenc::j2k {
@@ -37,7 +38,9 @@ struct alignas(16) BlockPieces {
 };
 
 // Whether it is for the HT decoder: as its packets say, or else its style.
-bool is_ht_block(const BlockPieces &pieces, uint32_t style);
+inline bool is_ht_block(const BlockPieces &pieces, uint32_t style) {
+    return pieces.is_included ? pieces.is_ht : are_alternatives(style);
+}
 
 // What is known of a tag tree's node: what its value is at least, and whether it is that (B.10.2).
 class TagTreeNode {

@@ -84,17 +84,17 @@ class Lister {
         limits.words = std::max(limits.words, decoder_words(b.width, b.height));
         limits.quads = std::max(limits.quads, decoder_quads(b.width, b.height));
         limits.planes = std::max(limits.planes, std::min(int{b.planes}, kMaxDecodedPlanes));
-        out_.blocks.push_back({.coded = {.coefficients = b.coefficients,
-                                         .stride = b.stride,
-                                         .first_segment = 0,
-                                         .segments = 0,
-                                         .width = b.width,
-                                         .height = b.height,
-                                         .orientation = b.orientation,
-                                         .style = static_cast<uint8_t>(style),
-                                         .planes = b.planes,
-                                         .reserved = {}},
-                               .index = index});
+        out_.blocks.push_back({.coefficients = b.coefficients,
+                               .stride = b.stride,
+                               .first_segment = 0,
+                               .segments = 0,
+                               .width = b.width,
+                               .height = b.height,
+                               .orientation = b.orientation,
+                               .style = static_cast<uint8_t>(style),
+                               .planes = b.planes,
+                               .reserved = {}});
+        out_.indices.push_back(index);
     }
 
     const Description &d_;
@@ -156,7 +156,7 @@ std::array<uint32_t, 2> BlockLists::write(ThreadPool &pool, std::span<const uint
     pool.for_each(listed.size(), kBlocks, [&](size_t i) {
         const Listed &block = listed[i];
         DecoderBlock &to = blocks[block.place];
-        to = decoded.blocks[run.first + i].coded;
+        to = decoded.blocks[run.first + i];
         to.first_segment = block.first_segment;
         to.segments = block.segments;
         to.planes = block.planes;
@@ -174,8 +174,8 @@ void BlockLists::list_blocks(std::span<const uint8_t> codestream, const DecodedB
         t.bytes = 0;
     }
     for (size_t i = first_block; i < last_block; i++) {
-        const DecodedBlocks::Block &block = decoded.blocks[i];
-        const BlockPieces &pieces = t.packets.blocks[block.index];
+        const DecoderBlock &block = decoded.blocks[i];
+        const BlockPieces &pieces = t.packets.blocks[decoded.indices[i]];
         // A piece of one in place is a segment, and has its number. So blocks can be listed side by side.
         if (decoded.in_place && pieces.first != kNoPiece) next = first_segment + pieces.first;
         const uint32_t first = next;
@@ -193,11 +193,11 @@ void BlockLists::list_blocks(std::span<const uint8_t> codestream, const DecodedB
             if (piece.bytes) t.copies.push_back({codestream.data() + piece.at, t.bytes, piece.bytes});
             t.bytes += piece.bytes;
         }
-        const uint32_t list = is_ht_block(pieces, block.coded.style);
+        const uint32_t list = is_ht_block(pieces, block.style);
         listed_[i] = {.first_segment = first,
                       .segments = static_cast<uint16_t>(next - first),
                       .order = static_cast<uint16_t>(list * kDecodeClasses + decode_class(work)),
-                      .planes = static_cast<int16_t>(block.coded.planes - pieces.zero_planes),
+                      .planes = static_cast<int16_t>(block.planes - pieces.zero_planes),
                       .place = 0};
     }
     if (!decoded.in_place) t.segments = next - first_segment;

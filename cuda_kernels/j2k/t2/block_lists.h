@@ -16,15 +16,12 @@ namespace cudaenc::j2k {
 
 // The blocks that are decoded, as headers have them.
 struct DecodedBlocks {
-    struct Block {
-        DecoderBlock coded;  // without segments; planes: M_b
-        uint32_t index;      // in TilePackets::blocks
-    };
-    std::vector<uint32_t> tiles;  // that have samples of the region
-    std::vector<size_t> first;    // [tile of `tiles`], and the number of blocks
-    std::vector<Block> blocks;    // by tile
-    DecoderLimits limits;         // of these blocks, for either decoder
-    bool are_all = false;         // coefficients that are read
+    std::vector<uint32_t> tiles;       // that have samples of the region
+    std::vector<size_t> first;         // [tile of `tiles`], and the number of blocks
+    std::vector<DecoderBlock> blocks;  // by tile; without segments; planes: M_b
+    std::vector<uint32_t> indices;     // [block], in TilePackets::blocks
+    DecoderLimits limits;              // of these blocks, for either decoder
+    bool are_all = false;              // coefficients that are read
     bool in_place = false;  // packets do not cut segments, and all are decoded: bytes of the codestream need no copy
     bool in_order = false;  // the same, of one tile, with HT blocks alone, which are decoded as their packets are read
 };
