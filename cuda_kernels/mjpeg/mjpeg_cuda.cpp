@@ -264,8 +264,8 @@ class MjpegDeviceEncoder : public DeviceEncoder<Slot> {
     template <class P>
     void set_samples(const Slot &s, size_t picture, P &params) const {
         const bool bottom = fields_ && (picture == 1) != (fields_ == CUDAENC_BOTTOM_FIELD_FIRST);
-        std::copy_n(s.layout.data(), kMaxComponents, params.layouts);
-        for (SampleLayout &layout : params.layouts) {
+        for (size_t c = 0; c < p_.components.size(); c++) {
+            SampleLayout &layout = params.layouts[c] = s.layout.data()[c];
             if (bottom) layout = begin_at(layout, 0, -1);
             layout.stride *= static_cast<int64_t>(pictures_);
         }
