@@ -115,7 +115,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
             s.forks = std::make_unique<Event>(device_, false);
             s.joins = std::make_unique<Event>(device_, false);
         }
-        tier2_.allocate(s.stream, s.tier2);
+        tier2_.allocate(setup_, s.tier2);  // behind its tables
         return slot;
     }
 
