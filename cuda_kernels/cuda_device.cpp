@@ -151,7 +151,7 @@ struct ContextParts {
                           return reinterpret_cast<void *>(memory);
                       },
                   .free = [&cu](void *memory) { cu.table->cuMemFree(reinterpret_cast<CUdeviceptr>(memory)); },
-                  .settle = [&cu] { return cu.cuCtxSynchronize() == CUDA_SUCCESS; }},
+                  .settle = [this, &cu] { return synchronize(cu); }},
                  kMostIdle, false),
           pinned({.allocate =
                       [&cu](size_t bytes) {
@@ -161,15 +161,21 @@ struct ContextParts {
                           return memory;
                       },
                   .free =
-                      [&cu](void *memory) {
-                          cu.cuCtxSynchronize();
+                      [this, &cu](void *memory) {
+                          synchronize(cu);
                           cu.cuMemFreeHost(memory);
                       },
-                  .settle = [&cu] { return cu.cuCtxSynchronize() == CUDA_SUCCESS; }},
+                  .settle = [this, &cu] { return synchronize(cu); }},
                  kMostIdlePinned, true) {}
 
     static constexpr size_t kMostIdle = size_t{1} << 28, kMostIdlePinned = size_t{1} << 26;  // bytes
-    std::mutex mutex;                                                                        // of modules
+    // Waits for all work. false: that failed.
+    bool synchronize(const Driver &cu) noexcept {
+        const std::lock_guard lock(capture);
+        return cu.cuCtxSynchronize() == CUDA_SUCCESS;
+    }
+    std::mutex mutex;    // of modules
+    std::mutex capture;  // held while a stream is captured: cuCtxSynchronize() of another thread would end that
     std::map<std::string, CUmodule> modules;
     MemoryReserve memory;  // compute-sanitizer sees its pieces: none is cut from a larger one
     MemoryReserve pinned;
@@ -399,6 +405,7 @@ class CudaDevice final : public Device {
 
     Graph create_graph(Stream stream, const std::function<void()> &work) override {
         const Current current(*this);
+        const std::lock_guard lock(parts_->capture);
         cu_.check(cu_.cuStreamBeginCapture(native(stream), capture_thread_local), "cuStreamBeginCapture");
         CudaGraph graph = nullptr;
         try {
