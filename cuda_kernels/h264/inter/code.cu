@@ -317,25 +317,7 @@ DEVICE CodedPart code_chroma(const QpChoice &qp, InterState<F> &s, uint32_t with
     }
     warp_sync();
     LevelSums dc_sums{0, 0};
-    if (lane < 2) {
-        int32_t dc[kBlocks];
-        CUDAENC_UNROLL
-        for (int i = 0; i < kBlocks; i++) dc[i] = s.dc[lane][i];
-        hadamard_chroma_dc<kBlocks / 2>(dc);
-        CUDAENC_UNROLL
-        for (int i = 0; i < kBlocks; i++) {
-            dc[i] = quantise_dc(dc[i], load_readonly(qp.chroma_dc.multiplier_4x4), qp.chroma_dc.shift_4x4 + 1,
-                                kRoundingInter.dc);
-            s.chroma_levels[8 * lane + i] = static_cast<int16_t>(dc[i]);
-            dc_sums = dc_sums + unpacked_sums(packed_level(dc[i]));
-        }
-        hadamard_chroma_dc<kBlocks / 2>(dc);
-        CUDAENC_UNROLL
-        for (int i = 0; i < kBlocks; i++) {
-            const int32_t scaled = dc[i] * qp.chroma_dc.dc_scale;
-            s.dc[lane][i] = kBlocks == 4 ? scaled >> 5 : (scaled + 32) >> 6;
-        }
-    }
+    if (lane < 2) dc_sums = code_chroma_dc<kBlocks>(qp, s.dc[lane], s.chroma_levels + 8 * lane, kRoundingInter.dc);
     warp_sync();
     uint32_t squares = 0;
     CUDAENC_UNROLL

@@ -26,6 +26,29 @@ DEVICE void hadamard_chroma_dc(int32_t (&dc)[2 * Rows]) {
     }
 }
 
+// 8.5.11: the DC coefficients of a component become levels, then what these add to each of its blocks. By one lane.
+template <int Blocks>
+DEVICE LevelSums code_chroma_dc(const QpChoice &qp, int32_t *dc, int16_t *levels, int32_t rounding = kRounding.dc) {
+    int32_t v[Blocks];
+    CUDAENC_UNROLL
+    for (int i = 0; i < Blocks; i++) v[i] = dc[i];
+    hadamard_chroma_dc<Blocks / 2>(v);
+    LevelSums sums{0, 0};
+    CUDAENC_UNROLL
+    for (int i = 0; i < Blocks; i++) {
+        v[i] = quantise_dc(v[i], load_readonly(qp.chroma_dc.multiplier_4x4), qp.chroma_dc.shift_4x4 + 1, rounding);
+        levels[i] = static_cast<int16_t>(v[i]);
+        sums = sums + unpacked_sums(packed_level(v[i]));
+    }
+    hadamard_chroma_dc<Blocks / 2>(v);
+    CUDAENC_UNROLL
+    for (int i = 0; i < Blocks; i++) {
+        const int32_t scaled = v[i] * qp.chroma_dc.dc_scale;
+        dc[i] = Blocks == 4 ? scaled >> 5 : (scaled + 32) >> 6;
+    }
+    return sums;
+}
+
 template <ChromaFormat F>
 DEVICE void begin_chroma(const Place &place, WavefrontState<F> &s) {
     constexpr int kHeight = ChromaCandidate<F>::kHeight;
@@ -111,24 +134,7 @@ DEVICE void code_chroma(const Place &place, WavefrontState<F> &s) {
                                                      c.levels + 16 * (1 + item)));
     }
     warp_sync();
-    if (lane < 2) {
-        int32_t dc[kBlocks];
-        CUDAENC_UNROLL
-        for (int i = 0; i < kBlocks; i++) dc[i] = c.dc[lane][i];
-        hadamard_chroma_dc<kBlocks / 2>(dc);
-        CUDAENC_UNROLL
-        for (int i = 0; i < kBlocks; i++) {
-            dc[i] = quantise_dc(dc[i], load_readonly(qp.chroma_dc.multiplier_4x4), qp.chroma_dc.shift_4x4 + 1);
-            c.levels[8 * lane + i] = static_cast<int16_t>(dc[i]);
-            dc_sums = dc_sums + unpacked_sums(packed_level(dc[i]));
-        }
-        hadamard_chroma_dc<kBlocks / 2>(dc);
-        CUDAENC_UNROLL
-        for (int i = 0; i < kBlocks; i++) {
-            const int32_t scaled = dc[i] * qp.chroma_dc.dc_scale;
-            c.dc[lane][i] = kHeight == 8 ? scaled >> 5 : (scaled + 32) >> 6;
-        }
-    }
+    if (lane < 2) dc_sums = code_chroma_dc<kBlocks>(qp, c.dc[lane], c.levels + 8 * lane);
     warp_sync();
     uint32_t distortion = 0;
     CUDAENC_UNROLL
