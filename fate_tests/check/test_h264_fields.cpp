@@ -10,6 +10,7 @@
 #include "h264_inputs.h"
 #include "h264_stream.h"
 #include "reconstructions.h"
+#include "session_packets.h"
 
 using namespace cudaenc;
 using namespace cudaenc::testing;
@@ -35,39 +36,6 @@ Picture draw(const CudaencFormat &format, int fields, int scene, int frame, int 
                 picture.set(c, x, y, static_cast<uint32_t>(scale * (30 + 2 * wave + 16 * patch)));
             }
     return picture;
-}
-
-struct Packets {
-    std::vector<uint8_t> stream;
-    std::string types;  // K: a key packet, d: one that needs others
-};
-
-Packets encode(const CudaencConfig &config, const std::vector<Picture> &pictures,
-               const std::vector<size_t> &keys = {}) {
-    Packets result;
-    CudaencSession *session;
-    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open: %s",
-           static_cast<Log *>(config.log_opaque)->lines.empty()
-               ? ""
-               : static_cast<Log *>(config.log_opaque)->lines.back().c_str());
-    const auto receive = [&] {
-        CudaencPacket packet;
-        while (cudaenc_receive(session, &packet) == CUDAENC_OK) {
-            result.stream.insert(result.stream.end(), packet.data, packet.data + packet.size);
-            result.types += packet.delta ? 'd' : 'K';
-            cudaenc_buffer_free(packet.buffer);
-        }
-    };
-    for (size_t i = 0; i < pictures.size(); i++) {
-        CudaencFrame frame = pictures[i].frame();
-        frame.key = std::find(keys.begin(), keys.end(), i) != keys.end();
-        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
-        receive();
-    }
-    cudaenc_flush(session);
-    receive();
-    cudaenc_close(session);
-    return result;
 }
 
 CudaencConfig make_fields_config(const CudaencFormat &format, int gop_size, Log *log) {
@@ -124,7 +92,7 @@ START_TEST(streams_show_the_reconstruction) {
     const CudaencConfig of_fields = config_of_fields(config);
     EXPECT_EQ(h264::only_on_cpu(h264::make_params(of_fields.format, of_fields.h264, config.fields)), std::string());
     Reconstructions reconstructions;
-    const Packets coded = encode(config, pictures);
+    const Packets coded = encode_with_keys(config, pictures);
     const std::vector<std::string> got = reconstructions.take();
     try {
         std::vector<std::string> shown;
@@ -136,10 +104,10 @@ START_TEST(streams_show_the_reconstruction) {
         EXPECT(false, "%s: %s", what.c_str(), e.what());
     }
     config.threads = 3, config.async_depth = random.between(1, 5);
-    EXPECT(encode(config, pictures).stream == coded.stream, "%s: threads", what.c_str());
+    EXPECT(encode_with_keys(config, pictures).stream == coded.stream, "%s: threads", what.c_str());
     for (const std::string &device : device_specs) {
         config.device = device.c_str();
-        EXPECT(encode(config, pictures).stream == coded.stream, "%s: %s", what.c_str(), device.c_str());
+        EXPECT(encode_with_keys(config, pictures).stream == coded.stream, "%s: %s", what.c_str(), device.c_str());
     }
 }
 END_TEST
@@ -153,7 +121,7 @@ START_TEST(order) {
     if (_i / 2) config.h264.rate_control = CUDAENC_H264_BIT_RATE, config.h264.bit_rate = 300000;
     std::vector<Picture> pictures;
     for (int i = 0; i < 26; i++) pictures.push_back(draw(format, config.fields, i >= 22, i, 3));
-    const Packets coded = encode(config, pictures, {0, 2});
+    const Packets coded = encode_with_keys(config, pictures, {0, 2});
     EXPECT(coded.types == "KdKdddddddddddddddddddKddd", "%s", coded.types.c_str());
     const std::vector<StreamPicture> decoded = decode_stream(coded.stream);
     EXPECT_EQ(decoded.size(), 2 * pictures.size());
@@ -176,7 +144,8 @@ START_TEST(saves_bytes) {
     Log log;
     const CudaencConfig config = make_fields_config(format, 50, &log);
     const std::vector<Picture> still(8, draw(format, config.fields, 0, 0, 0));
-    const size_t first = encode(config, {still[0]}).stream.size(), all = encode(config, still).stream.size();
+    const size_t first = encode_with_keys(config, {still[0]}).stream.size(),
+                 all = encode_with_keys(config, still).stream.size();
     EXPECT(all < first + first / 4, "%zu bytes, of the first frame %zu", all, first);
 }
 END_TEST

@@ -16,6 +16,7 @@
 #include "h264_inputs.h"
 #include "h264_stream.h"
 #include "reconstructions.h"
+#include "session_packets.h"
 
 using namespace cudaenc;
 using namespace cudaenc::testing;
@@ -91,31 +92,11 @@ uint64_t none_skipped(size_t) { return 0; }
 std::vector<std::vector<uint8_t>> encode(const CudaencConfig &config, const std::vector<Picture> &pictures,
                                          size_t count, Skipped skipped = none_skipped,
                                          std::vector<double> *qps = nullptr) {
-    std::vector<std::vector<uint8_t>> packets;
-    CudaencSession *session;
-    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open: %s",
-           static_cast<Log *>(config.log_opaque)->lines.empty()
-               ? ""
-               : static_cast<Log *>(config.log_opaque)->lines.back().c_str());
-    const auto receive = [&] {
-        CudaencPacket packet;
-        while (cudaenc_receive(session, &packet) == CUDAENC_OK) {
-            packets.emplace_back(packet.data, packet.data + packet.size);
-            if (qps) qps->push_back(packet.quality);
-            cudaenc_buffer_free(packet.buffer);
-        }
-    };
-    for (size_t i = 0; i < count; i++) {
-        CudaencFrame frame = pictures[i % pictures.size()].frame();
-        frame.skipped = skipped(i);
-        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
-        receive();
-    }
-    cudaenc_flush(session);
-    receive();
-    cudaenc_close(session);
-    EXPECT(packets.size() == count, "%zu packets", packets.size());
-    return packets;
+    Packets coded = encode_pictures(
+        config, pictures, count, [&](CudaencSession *, CudaencFrame &frame, size_t n) { frame.skipped = skipped(n); });
+    EXPECT(coded.packets.size() == count, "%zu packets", coded.packets.size());
+    if (qps) *qps = coded.qualities;
+    return coded.packets;
 }
 
 struct SliceInfo {

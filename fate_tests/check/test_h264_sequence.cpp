@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Sequences of IDR and P pictures through the C API: which pictures are IDR pictures, and what their packets tell.
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "../../common/h264/gop.h"
 #include "h264_inputs.h"
 #include "h264_stream.h"
+#include "session_packets.h"
 
 using namespace cudaenc;
 using namespace cudaenc::testing;
@@ -35,47 +35,6 @@ Picture draw(int scene, int time) {
 Picture noise(int seed) {
     Random random(static_cast<uint64_t>(seed) + 7);
     return make_picture(random, kFormat, Content::noise);
-}
-
-struct Packets {
-    std::vector<uint8_t> stream;
-    std::vector<std::vector<uint8_t>> packets;
-    std::string types;  // K: a key packet, d: one that needs others
-    std::vector<int> qps;
-};
-
-using Change = std::function<void(CudaencSession *session, size_t frame)>;
-
-// keys: numbers of frames that ask for a key packet; change: what is done before each frame.
-Packets encode(const CudaencConfig &config, const std::vector<Picture> &pictures, const std::vector<size_t> &keys = {},
-               const Change &change = {}) {
-    Packets result;
-    CudaencSession *session;
-    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open: %s",
-           static_cast<Log *>(config.log_opaque)->lines.empty()
-               ? ""
-               : static_cast<Log *>(config.log_opaque)->lines.back().c_str());
-    const auto receive = [&] {
-        CudaencPacket packet;
-        while (cudaenc_receive(session, &packet) == CUDAENC_OK) {
-            result.packets.emplace_back(packet.data, packet.data + packet.size);
-            result.stream.insert(result.stream.end(), packet.data, packet.data + packet.size);
-            result.types += packet.delta ? 'd' : 'K';
-            result.qps.push_back(static_cast<int>(packet.quality));
-            cudaenc_buffer_free(packet.buffer);
-        }
-    };
-    for (size_t i = 0; i < pictures.size(); i++) {
-        CudaencFrame frame = pictures[i].frame();
-        if (change) change(session, i);
-        frame.key = std::find(keys.begin(), keys.end(), i) != keys.end();
-        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
-        receive();
-    }
-    cudaenc_flush(session);
-    receive();
-    cudaenc_close(session);
-    return result;
 }
 
 CudaencConfig make_config_of(int gop_size, Log *log) {
@@ -153,15 +112,16 @@ START_TEST(forced_keys) {
     Log log;
     CudaencConfig config = make_config_of(6, &log);
     if (_i) config.h264.rate_control = CUDAENC_H264_BIT_RATE, config.h264.bit_rate = 300000;
-    const Packets expected = encode(config, pictures, {0, 2, 3, 11});
+    const Packets expected = encode_with_keys(config, pictures, {0, 2, 3, 11});
     EXPECT(expected.types == "KdKKdddddKdKdddddKdd", "%s", expected.types.c_str());
     check_stream(expected, "forced");
     for (const int depth : {1, 3, 8}) {
         config.async_depth = depth, config.threads = 1 + depth % 3;
-        EXPECT(encode(config, pictures, {0, 2, 3, 11}).stream == expected.stream, "%d in flight", depth);
+        EXPECT(encode_with_keys(config, pictures, {0, 2, 3, 11}).stream == expected.stream, "%d in flight", depth);
     }
     config.h264.gop_size = 1;
-    EXPECT(encode(config, pictures, {2}).stream == encode(config, pictures).stream, "all are keys anyway");
+    EXPECT(encode_with_keys(config, pictures, {2}).stream == encode_with_keys(config, pictures).stream,
+           "all are keys anyway");
     // What is no flag is refused.
     CudaencSession *session;
     EXPECT_EQ(cudaenc_open(&session, &config), CUDAENC_OK);
@@ -185,7 +145,7 @@ START_TEST(scene_cuts) {
     CudaencConfig config = make_config_of(50, &log);
     if (_i) config.h264.rate_control = CUDAENC_H264_BIT_RATE, config.h264.bit_rate = 400000;
     config.h264.min_gop_size = 5;
-    const Packets found = encode(config, pictures);
+    const Packets found = encode_with_keys(config, pictures);
     EXPECT(found.types ==
                "Kddddddddd"
                "Kdd"
@@ -194,14 +154,15 @@ START_TEST(scene_cuts) {
            "%s", found.types.c_str());
     check_stream(found, "cuts");
     config.async_depth = 5, config.threads = 1;
-    EXPECT(encode(config, pictures).stream == found.stream, "threads");
+    EXPECT(encode_with_keys(config, pictures).stream == found.stream, "threads");
     config.h264.scene_cut = 0;
-    const Packets none = encode(config, pictures);
+    const Packets none = encode_with_keys(config, pictures);
     EXPECT(none.types.find('K', 1) == std::string::npos, "off: %s", none.types.c_str());
     check_stream(none, "no cuts");
     // A tenth of gop_size is the least.
     config.h264.scene_cut = 20, config.h264.min_gop_size = 0, config.h264.gop_size = 110;
-    EXPECT(encode(config, pictures).types.find('K', 1) == 13, "%s", encode(config, pictures).types.c_str());
+    EXPECT(encode_with_keys(config, pictures).types.find('K', 1) == 13, "%s",
+           encode_with_keys(config, pictures).types.c_str());
 }
 END_TEST
 
@@ -209,7 +170,7 @@ END_TEST
 START_TEST(changed_qp) {
     std::vector<Picture> pictures;
     for (int i = 0; i < 12; i++) pictures.push_back(draw(0, i));
-    const Change change = [](CudaencSession *session, size_t frame) {
+    const Change change = [](CudaencSession *session, CudaencFrame &, size_t frame) {
         if (frame == 5 || frame == 9) EXPECT_EQ(cudaenc_set_qp(session, frame == 5 ? 40 : 12), CUDAENC_OK);
     };
     for (const int gop_size : {1, 30})
@@ -218,17 +179,17 @@ START_TEST(changed_qp) {
             CudaencConfig config = make_config_of(gop_size, &log);
             config.h264.qp = 30;
             config.h264.rate_control = control;
-            const Packets expected = encode(config, pictures, {}, change);
+            const Packets expected = encode_pictures(config, pictures, pictures.size(), change);
             for (size_t i = 0; i < pictures.size(); i++) {
                 const int wanted = i < 5 ? 30 : i < 9 ? 40 : 12;
-                EXPECT(expected.qps[i] == wanted - (gop_size > 1 && !i ? 3 : 0), "picture %zu: QP %d", i,
-                       expected.qps[i]);
+                EXPECT(expected.qualities[i] == wanted - (gop_size > 1 && !i ? 3 : 0), "picture %zu: QP %g", i,
+                       expected.qualities[i]);
             }
             check_stream(expected, "QPs");
             config.async_depth = 7;
-            EXPECT(encode(config, pictures, {}, change).stream == expected.stream, "in flight");
+            EXPECT(encode_pictures(config, pictures, pictures.size(), change).stream == expected.stream, "in flight");
             config.device = "emu";
-            EXPECT(encode(config, pictures, {}, change).stream == expected.stream, "device");
+            EXPECT(encode_pictures(config, pictures, pictures.size(), change).stream == expected.stream, "device");
         }
 }
 END_TEST
@@ -238,7 +199,7 @@ START_TEST(changed_bit_rate) {
     std::vector<Picture> pictures;
     for (int i = 0; i < 250; i++) pictures.push_back(draw(0, i));
     const int64_t rates[] = {100000, 230000};
-    const Change change = [&](CudaencSession *session, size_t frame) {
+    const Change change = [&](CudaencSession *session, CudaencFrame &, size_t frame) {
         if (frame == 125) EXPECT_EQ(cudaenc_set_bit_rate(session, rates[1], 0), CUDAENC_OK);
     };
     Log log;
@@ -246,16 +207,16 @@ START_TEST(changed_bit_rate) {
     config.h264.rate_control = CUDAENC_H264_BIT_RATE;
     config.h264.bit_rate = rates[0];
     config.h264.buffer_size = 100000;
-    const Packets expected = encode(config, pictures, {}, change);
+    const Packets expected = encode_pictures(config, pictures, pictures.size(), change);
     for (const size_t part : {0, 1}) {
         double bits = 0;
         for (size_t i = 0; i < 125; i++) bits += 8 * static_cast<double>(expected.packets[125 * part + i].size());
         const double off = bits / 125 * 25 / static_cast<double>(rates[part]) - 1;
-        EXPECT(std::abs(off) < 0.08, "gop_size %d, part %zu: %+.1f %%, QP %d", config.h264.gop_size, part, 100 * off,
-               expected.qps[125 * part + 100]);
+        EXPECT(std::abs(off) < 0.08, "gop_size %d, part %zu: %+.1f %%, QP %g", config.h264.gop_size, part, 100 * off,
+               expected.qualities[125 * part + 100]);
     }
     config.async_depth = 9, config.threads = 1;
-    EXPECT(encode(config, pictures, {}, change).stream == expected.stream, "in flight");
+    EXPECT(encode_pictures(config, pictures, pictures.size(), change).stream == expected.stream, "in flight");
 }
 END_TEST
 
