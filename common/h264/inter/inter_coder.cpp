@@ -70,6 +70,9 @@ void InterCoder::copy(const MacroblockSamples &from, MacroblockSamples &to) cons
     for (int c = 0; c < format_.components(); c++) std::copy_n(from.of(c), samples_of(c), to.of(c));
 }
 
+// What levels of an 8x8 block, or of chroma, cost at least. Errors that cost no more are left as they are.
+uint64_t InterCoder::least_coded() const { return cost_of(0, kBlockBits + inter_level_bits(1)); }
+
 // Blocks whose levels cost more than they gain have none. 4x4 transforms come first.
 template <int Size>
 void InterCoder::code_luma(const MacroblockSamples &source, Luma &luma) {
@@ -79,8 +82,13 @@ void InterCoder::code_luma(const MacroblockSamples &source, Luma &luma) {
     luma.bits = 0;
     for (int b = 0; b < 4; b++) {
         const int x = 8 * (b & 1), y = 8 * (b >> 1), at = 16 * y + x;
-        uint32_t distortion = 0, bits = kBlockBits, error = 0;
-        for (int c = 0; c < components; c++) {
+        if constexpr (Size == 4) {
+            errors_[b] = 0;
+            for (int c = 0; c < components; c++) errors_[b] += error_of_8x8(source.of(c) + at, prediction_.of(c) + at);
+        }
+        const uint64_t none = cost_of(errors_[b], 0);
+        uint32_t distortion = 0, bits = kBlockBits;
+        for (int c = 0; c < components && none > least_coded(); c++) {
             const Quantiser &quantiser = *quantisers_[c ? 1 : 0];
             const Sample *const own = source.of(c) + at, *const predicted = prediction_.of(c) + at;
             int16_t *const levels = luma.levels[c] + 64 * b;
@@ -94,13 +102,10 @@ void InterCoder::code_luma(const MacroblockSamples &source, Luma &luma) {
                     distortion += code_4x4_pair({own + 32 * k, 16}, {predicted + 32 * k, 16}, quantiser, kRoundingInter,
                                                 depth, levels + 16 * k, {to + 32 * k, 16})
                                       .distortion;
-                error += error_of_8x8(own, predicted);
             }
             bits += bits_of(levels, 64);
         }
         const uint64_t coded = cost_of(distortion, bits);
-        if constexpr (Size == 4) errors_[b] = error;
-        const uint64_t none = cost_of(errors_[b], 0);
         if (bits > kBlockBits && coded < none) {
             luma.pattern |= 1 << b;
             luma.cost += coded;
@@ -122,27 +127,29 @@ void InterCoder::code_chroma_blocks(const MacroblockSamples &source) {
     chroma_.bits = 0;
     const int blocks = chroma_blocks(format_.chroma), height = 2 * blocks, samples = 8 * height;
     if (!blocks) return;
-    std::fill_n(chroma_.dc, 16, int16_t{0});
-    uint64_t distortion = 0;
-    bool any_dc = false, any_ac = false;
-    for (int c = 0; c < 2; c++) {
-        const CodedMacroblock coded =
-            code_chroma({source.chroma[c], 8}, {prediction_.chroma[c], 8}, *quantisers_[1], *quantisers_[2],
-                        kRoundingInter, format_.bit_depth, height, chroma_.dc + 8 * c, chroma_.ac + 16 * blocks * c,
-                        {chroma_.reconstruction[c], 8}, nullptr);
-        distortion += coded.distortion;
-        any_dc |= coded.dc;
-        any_ac |= coded.ac;
-        chroma_.error += squared_error(source.chroma[c], prediction_.chroma[c], samples);
+    std::memset(chroma_.dc, 0, sizeof chroma_.dc);
+    for (int c = 0; c < 2; c++) chroma_.error += squared_error(source.chroma[c], prediction_.chroma[c], samples);
+    chroma_.cost = cost_of(chroma_.error, 0);
+    if (chroma_.cost > least_coded()) {
+        uint64_t distortion = 0;
+        bool any_dc = false, any_ac = false;
+        for (int c = 0; c < 2; c++) {
+            const CodedMacroblock coded =
+                code_chroma({source.chroma[c], 8}, {prediction_.chroma[c], 8}, *quantisers_[1], *quantisers_[2],
+                            kRoundingInter, format_.bit_depth, height, chroma_.dc + 8 * c, chroma_.ac + 16 * blocks * c,
+                            {chroma_.reconstruction[c], 8}, nullptr);
+            distortion += coded.distortion;
+            any_dc |= coded.dc;
+            any_ac |= coded.ac;
+        }
+        chroma_.bits = bits_of(chroma_.dc, 16) + bits_of(chroma_.ac, 32 * blocks) + kBlockBits;
+        const uint64_t coded = cost_of(distortion, chroma_.bits);
+        if ((any_dc || any_ac) && coded < chroma_.cost) {
+            chroma_.pattern = any_ac ? 2 : 1;
+            chroma_.cost = coded;
+            return;
+        }
     }
-    chroma_.bits = bits_of(chroma_.dc, 16) + bits_of(chroma_.ac, 32 * blocks) + kBlockBits;
-    const uint64_t none = cost_of(chroma_.error, 0), coded = cost_of(distortion, chroma_.bits);
-    if ((any_dc || any_ac) && coded < none) {
-        chroma_.pattern = any_ac ? 2 : 1;
-        chroma_.cost = coded;
-        return;
-    }
-    chroma_.cost = none;
     chroma_.bits = 0;
     std::memset(chroma_.dc, 0, sizeof chroma_.dc);
     std::memset(chroma_.ac, 0, sizeof chroma_.ac);

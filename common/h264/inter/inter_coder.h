@@ -65,6 +65,7 @@ class InterCoder {
                         MacroblockSamples &to) const;
     void predict(const Place &place, const MacroblockMotion &motion);
     void copy(const MacroblockSamples &from, MacroblockSamples &to) const;
+    uint64_t least_coded() const;
     uint64_t skip_cost(const Place &place, const MacroblockSamples &source, uint64_t most);
     template <int Size>
     void code_luma(const MacroblockSamples &source, Luma &luma);
