@@ -134,13 +134,7 @@ void PredictedPictureCoder::choose_qps(const PictureQuality &quality, int y) {
     for (int x = 0; x < columns_; x++) {
         int qp = picture_qp_;
         if (quality.is_adaptive()) {
-            const ConstBlock luma = at(0, x, y);
-            uint32_t sum = 0, squares = 0;
-            for (int i = 0; i < 16; i++)
-                for (int j = 0; j < 16; j++) {
-                    const uint32_t sample = luma.at(j, i).data[0];
-                    sum += sample, squares += sample * sample;
-                }
+            const auto [sum, squares] = sums_of(at(0, x, y));
             qp = qps.at(x, y, sum, squares, quality.offsets ? quality.offsets[index_of(x, y)] : 0);
         }
         qp_[index_of(x, y)] = static_cast<int8_t>(qp);

@@ -364,6 +364,18 @@ template <class Line, int N>
 
 }  // namespace
 
+CUDAENC_CLONES LumaSums sums_of(ConstBlock luma) {
+    Row8 samples{}, squares{};
+    for (int y = 0; y < 16; y++)
+        for (int x = 0; x < 16; x += 8) {
+            Row8 v;
+            load<Sample>(v, luma.at(x, y).data);
+            samples += v;
+            squares += v * v;
+        }
+    return {sum_of_lanes(samples), sum_of_lanes(squares)};
+}
+
 CUDAENC_CLONES uint32_t estimate_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                                      const Rounding &rounding, int bit_depth, uint32_t price) {
     return estimate_nxn<Row4, 4>(source, prediction, quantiser, rounding, bit_depth, price);

@@ -22,6 +22,12 @@ struct Block {
     operator ConstBlock() const { return {data, stride}; }
 };
 
+// The sum of a macroblock's luma samples, and that of their squares.
+struct LumaSums {
+    uint32_t samples, squares;
+};
+LumaSums sums_of(ConstBlock luma);
+
 // total_coeff of 4x4 blocks; of neighbours in row 0 and column 0; -1: not available.
 using Totals = int8_t[5][5];
 

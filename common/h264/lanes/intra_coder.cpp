@@ -420,11 +420,7 @@ void IntraCoder::keep_source(int y, const ConstBlock *samples) {
 
 int IntraCoder::macroblock_qp(int x, int y, const ConstBlock &luma) const {
     if (!quality_.is_adaptive()) return std::min(quality_.qp, kMaxQp);
-    uint32_t sum = 0, squares = 0;
-    for (int i = 0; i < 16; i++) {
-        const Sample *row = luma.at(0, i).data;
-        for (int j = 0; j < 16; j++) sum += row[j], squares += uint32_t{row[j]} * row[j];
-    }
+    const auto [sum, squares] = sums_of(luma);
     const MacroblockQps qps{.qp = quality_.qp,
                             .strength = quality_.aq_strength,
                             .lowest_adapted = format_.lowest_qp,
