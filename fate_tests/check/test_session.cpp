@@ -1009,20 +1009,27 @@ START_TEST(fields_share_a_packet) {
         [](CudaencConfig &c) { c.j2k.pred = CUDAENC_J2K_DWT53; },
         [](CudaencConfig &c) { c.j2k.compression_ratio = 5; },
         [](CudaencConfig &c) { c.j2k.min_frame_bytes = 4000; },
+        [](CudaencConfig &c) { c.j2k.cblk_style = CUDAENC_J2K_HT; },
+        [](CudaencConfig &c) { c.j2k.cblk_style = CUDAENC_J2K_HT, c.j2k.compression_ratio = 5; },
+        [](CudaencConfig &c) { c.j2k.cblk_style = CUDAENC_J2K_BYPASS, c.j2k.compression_ratio = 2; },
+        [](CudaencConfig &c) { c.j2k.psnr = 35; },
+        [](CudaencConfig &c) { c.j2k.compression_ratio = 5, c.j2k.rate_control = CUDAENC_J2K_RATE_PST; },
+        [](CudaencConfig &c) { c.j2k.compression_ratio = 5, c.j2k.rate_control = CUDAENC_J2K_RATE_PSB; },
         [](CudaencConfig &c) { c.codec = CUDAENC_CODEC_MJPEG, c.mjpeg.quality = 100; },
         [](CudaencConfig &c) { c.codec = CUDAENC_CODEC_MJPEG, c.mjpeg.huffman = CUDAENC_MJPEG_HUFFMAN_DEFAULT; },
         [](CudaencConfig &c) { c.codec = CUDAENC_CODEC_MJPEG, c.mjpeg.frame_bytes = 1200; },
     };
+    constexpr size_t jpeg_2000 = std::size(sets) - 3;  // of these
     Random random(13);
     const auto pictures = make_pictures(random, gray(48, 32), 6);
     for (const Set set : sets) {
         const size_t number = static_cast<size_t>(&set - sets);
         Log log;
         CudaencConfig config = make_config(pictures[0].format, "cpu", &log);
-        cudaenc_config_defaults(&config, number < 4 ? CUDAENC_CODEC_J2K : CUDAENC_CODEC_MJPEG);
+        cudaenc_config_defaults(&config, number < jpeg_2000 ? CUDAENC_CODEC_J2K : CUDAENC_CODEC_MJPEG);
         config.format = pictures[0].format;
         config.fields = CUDAENC_TOP_FIELD_FIRST;
-        if (number < 4) config.j2k.format = CUDAENC_J2K_CODESTREAM;
+        if (number < jpeg_2000) config.j2k.format = CUDAENC_J2K_CODESTREAM;
         set(config);
         config.device = "cpu";
         const auto expected = encode_all(config, pictures);
