@@ -175,8 +175,8 @@ using Sums8 = int32_t __attribute__((vector_size(32)));
     return six_taps(load_sums(at - 2 * step), load_sums(at - step), load_sums(at), load_sums(at + step),
                     load_sums(at + 2 * step), load_sums(at + 3 * step));
 }
-[[gnu::always_inline]] inline Samples8 rounded(Sums8 sums, int shift, int most) {
-    sums = (sums + (1 << (shift - 1))) >> shift;
+[[gnu::always_inline]] inline Samples8 rounded(const Sums8 &exact, int shift, int most) {
+    Sums8 sums = (exact + (1 << (shift - 1))) >> shift;
     sums = sums < 0 ? Sums8{} : sums;
     sums = sums > most ? Sums8{} + most : sums;
     return __builtin_convertvector(sums, Samples8);

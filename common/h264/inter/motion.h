@@ -190,7 +190,7 @@ CUDAENC_HD constexpr QuarterSource quarter_source(int quarter) {
 
 // (8-241), before rounding.
 template <class T>
-CUDAENC_HD constexpr T six_taps(T a, T b, T c, T d, T e, T f) {
+CUDAENC_HD constexpr T six_taps(const T &a, const T &b, const T &c, const T &d, const T &e, const T &f) {
     return (a + f) - 5 * (b + e) + 20 * (c + d);
 }
 
