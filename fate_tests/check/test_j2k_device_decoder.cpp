@@ -193,6 +193,14 @@ START_TEST(large_pictures) {
 }
 END_TEST
 
+// With HT blocks that are decoded part by part, where it is alone.
+CudaencConfig config_in_parts(int width, int height, Log *log) {
+    CudaencConfig config = make_config(make_format(width, height, 3, 8, false, CUDAENC_COLOR_RGB), "cpu", log);
+    config.j2k.cblk_style = CUDAENC_J2K_HT;
+    config.j2k.cblk_width = config.j2k.cblk_height = 4;
+    return config;
+}
+
 // Whose first blocks are decoded while further packets are read, where they are alone. Damage of later packets leaves
 // those as they are.
 START_TEST(blocks_in_parts) {
@@ -200,9 +208,7 @@ START_TEST(blocks_in_parts) {
     std::vector<Bytes> packets;
     for (const bool has_precincts : {false, true}) {
         Log log;
-        CudaencConfig config = make_config(make_format(440, 300, 3, 8, false, CUDAENC_COLOR_RGB), "cpu", &log);
-        config.j2k.cblk_style = CUDAENC_J2K_HT;
-        config.j2k.cblk_width = config.j2k.cblk_height = 4;
+        CudaencConfig config = config_in_parts(440, 300, &log);
         if (has_precincts) config.j2k.precincts = "64x64";
         Picture picture = make_picture(random, config.format, Content::noise);
         const Bytes packet = encode(config, picture.frame());
@@ -352,11 +358,21 @@ START_TEST(device_frames) {
 }
 END_TEST
 
-// From a call of the device on all fail, until a packet is lost. Then the slots are as new.
+// From a call of the device on all fail, until a packet is lost. Then the slots are as new. Of pictures in flight, or
+// of one that is decoded part by part.
 START_TEST(every_device_call_may_fail) {
+    const bool has_parts = _i;
+    const int slots = has_parts ? 1 : 3;
     Random random(13);
     std::vector<Bytes> packets;
-    while (packets.size() < 7) add_packets(random, 40, packets);
+    if (has_parts) {
+        Log log;
+        CudaencConfig config = config_in_parts(240, 200, &log);
+        config.j2k.precincts = "64x64";
+        packets.push_back(encode(config, make_picture(random, config.format, Content::flat).frame()));
+    } else {
+        while (packets.size() < 7) add_packets(random, 40, packets);
+    }
     const std::vector<Outcome> expected = DecoderOf("cpu", 0, 1).decode(packets);
     const std::shared_ptr<Device> device = open_test_device(0);
     const auto decode = [&](Ring<Decoder> &ring, const std::function<void()> &on_error) {
@@ -403,15 +419,16 @@ START_TEST(every_device_call_may_fail) {
     for (int call = 1;; call++) {
         Failures failures;
         Ring<Decoder> ring(
-            j2k::make_device_decoder(kOptions, 3, 1, std::make_shared<FaultDevice>(device, failures), false, false), 3);
+            j2k::make_device_decoder(kOptions, slots, 1, std::make_shared<FaultDevice>(device, failures), false, false),
+            slots);
         failures.begin(call, true);
         const int lost = decode(ring, [&] { failures.end(); });
-        EXPECT(failures.end() == (lost > 0) && lost <= 3, "call %d: %d packets are lost", call, lost);
+        EXPECT(failures.end() == (lost > 0) && lost <= slots, "call %d: %d packets are lost", call, lost);
         EXPECT(decode(ring, [] {}) == 0, "a packet is lost after call %d", call);
         if (!lost) break;
         reached++;
     }
-    EXPECT(reached > 7 * 8, "%d calls", reached);
+    EXPECT(reached > (has_parts ? 20 : 7 * 8), "%d calls", reached);
 }
 END_TEST
 
@@ -431,6 +448,6 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(pictures, damage_is_said_alike, 0, devices);
     tcase_add_loop_test(pictures, device_frames, 0, devices);
     tcase_add_test(pictures, files);
-    tcase_add_test(pictures, every_device_call_may_fail);
+    tcase_add_loop_test(pictures, every_device_call_may_fail, 0, 2);
     return run_suite(suite);
 }
