@@ -197,9 +197,10 @@ class Batch {
             const FileBytes &file = reader_->wait(static_cast<size_t>(number));
             if (batch_.errors) batch_.errors[number] = file.error;
             if (file.error)
-                throw Error(
-                    file.error == ENOMEM ? CUDAENC_ERR_MEMORY : CUDAENC_ERR_INVALID,
-                    format_string("%s: %s", batch_.paths[number], std::generic_category().message(file.error).c_str()));
+                throw Error(file.error == ENOMEM ? CUDAENC_ERR_MEMORY : CUDAENC_ERR_INVALID,
+                            format_string("%s: %s", batch_.paths[number],
+                                          file.error == ESPIPE ? "not a regular file"
+                                                               : std::generic_category().message(file.error).c_str()));
             coded.data = file.memory.get();
             coded.size = file.size;
         } else if (batch_.data && batch_.size) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "read_ahead.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <new>
@@ -13,16 +16,30 @@ struct Close {
     void operator()(std::FILE *file) const { std::fclose(file); }
 };
 
+// nullptr: errno tells why. A FIFO opens too, where fopen() would wait for its writer.
+std::FILE *open_file(const char *path) {
+#ifdef O_NONBLOCK
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) return nullptr;
+    std::FILE *const file = fdopen(descriptor, "rb");
+    if (!file) close(descriptor);
+    return file;
+#else
+    return std::fopen(path, "rb");
+#endif
+}
+
 // Returns whether the file was read. Else errno tells why, where the system does.
 bool read_file(const char *path, FileBytes &to) {
-    const std::unique_ptr<std::FILE, Close> opened(std::fopen(path, "rb"));
+    const std::unique_ptr<std::FILE, Close> opened(open_file(path));
     std::FILE *const file = opened.get();
     if (!file) return false;
-    std::setvbuf(file, nullptr, _IONBF, 0);  // straight to its place
-    std::fgetc(file);                        // a folder has a size too
-    if (std::ferror(file) || std::fseek(file, 0, SEEK_END)) return false;
+    std::setvbuf(file, nullptr, _IONBF, 0);           // straight to its place
+    if (std::fseek(file, 0, SEEK_END)) return false;  // in a FIFO nobody can
     const long bytes = std::ftell(file);
     if (bytes < 0 || std::fseek(file, 0, SEEK_SET)) return false;
+    std::fgetc(file);  // a folder has a size too
+    if (std::ferror(file) || std::fseek(file, 0, SEEK_SET)) return false;
     const size_t size = static_cast<size_t>(bytes);
     if (to.room < size || !to.memory) {
         to.memory.reset();

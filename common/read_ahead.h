@@ -16,7 +16,7 @@ namespace cudaenc {
 struct FileBytes {
     std::unique_ptr<uint8_t[]> memory;
     size_t room = 0, size = 0;  // bytes
-    int error = 0;              // errno, where the file cannot be read: it is none that is regular, or is not there
+    int error = 0;              // errno, where the file cannot be read; ESPIPE: it is a FIFO or the like
     bool is_read = false;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The C API: structures of other versions, usual formats by name, packets that are polled or waited for; decoders too.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -959,6 +960,8 @@ START_TEST(batches_of_files_are_decoded) {
                    static_cast<std::streamsize>(packets.back().size()));
     }
     names[7] = folder.string();
+    names[14] = (folder / "fifo").string();
+    EXPECT_EQ(mkfifo(names[14].c_str(), 0600), 0);
     std::filesystem::remove(names[20]);
     std::ofstream(names[25], std::ios::binary | std::ios::trunc).close();
     std::vector<const char *> paths;
@@ -1008,11 +1011,12 @@ START_TEST(batches_of_files_are_decoded) {
         batch.readers = readers;
         EXPECT_EQ(cudaenc_decoder_batch(decoder, &batch), CUDAENC_ERR_INVALID);
         EXPECT(std::string(cudaenc_last_error()).starts_with("picture 7: " + names[7] + ": "));
-        EXPECT_EQ(log.lines.size(), 3);
+        EXPECT_EQ(log.lines.size(), 4);
+        EXPECT(log.lines[1].ends_with("picture 14: " + names[14] + ": not a regular file"));
         for (size_t n = 0; n < kCount; n++) {
-            const bool failed = n == 7 || n == 20 || n == 25;
+            const bool failed = n == 7 || n == 14 || n == 20 || n == 25;
             EXPECT_EQ(codes[n], failed ? CUDAENC_ERR_INVALID : CUDAENC_OK);
-            EXPECT_EQ(errors[n], n == 7 ? EISDIR : n == 20 ? ENOENT : 0);
+            EXPECT_EQ(errors[n], n == 7 ? EISDIR : n == 14 ? ESPIPE : n == 20 ? ENOENT : 0);
             const auto at = static_cast<std::ptrdiff_t>(n * kPicture);
             EXPECT(failed || std::equal(memory.begin() + at, memory.begin() + at + kPicture, expected.begin() + at));
         }

@@ -2,7 +2,9 @@
 """Files of a batch, which the library reads."""
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from typing import Any
 
 from ._native import InvalidError, ffi
@@ -15,6 +17,9 @@ def is_path(item: Any) -> bool:
 
 
 def read(path: Any) -> bytes:
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # to open a FIFO would wait for its writer
+        raise error_of(path, errno.ESPIPE)
     with open(path, "rb") as file:
         return file.read()
 
@@ -29,4 +34,4 @@ def name_of(path: Any) -> Any:
 
 def error_of(path: Any, number: int) -> OSError:
     """number: an errno."""
-    return OSError(number, os.strerror(number), os.fspath(path))
+    return OSError(number, "not a regular file" if number == errno.ESPIPE else os.strerror(number), os.fspath(path))

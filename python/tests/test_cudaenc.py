@@ -507,6 +507,10 @@ class Decode(unittest.TestCase):
             with self.assertRaises(error) as caught:
                 cudaenc.decode_into(wrong, batch[:len(wrong)])
             self.assertIn(str(folder), str(caught.exception))
+        os.mkfifo(fifo := folder / "fifo")
+        for wrong in [fifo, names[1]], [names[1], fifo]:
+            with self.assertRaisesRegex(OSError, f"not a regular file: '{fifo}'"):
+                cudaenc.decode_into(wrong, batch[:2])
         with self.assertRaisesRegex(ValueError, "it has a zero"):
             cudaenc.decode_into([names[1], "a\0b"], batch[:2])
         for codec in "mjpeg", "j2k":
