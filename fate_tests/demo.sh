@@ -24,7 +24,10 @@ else
         testsrc2=size=480x270:rate=25[chart]; [land][chart]overlay=x=1400:y=770:format=yuv422p10,format=yuv422p10")
 fi
 echo "making the clip ..." >&2
-$ffmpeg -v error "${source[@]}" -frames:v "$frames" -c:v rawvideo -strict -2 -f nut "$out/source.nut"
+$ffmpeg -v error "${source[@]}" -frames:v "$frames" -c:v rawvideo -strict -2 -f nut "$out/source.nut" || {
+    [ -z "$input" ] || echo "INPUT '$input' cannot be read: 'make help' says which codecs are; for others 'make ffmpeg' first" >&2
+    exit 1
+}
 
 probe() { $ffprobe -select_streams v:0 -count_packets -show_entries "stream=$1" -of default=nw=1:nk=1 "$2"; }
 width=$(probe width "$out/source.nut") height=$(probe height "$out/source.nut") format=$(probe pix_fmt "$out/source.nut")

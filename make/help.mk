@@ -4,6 +4,8 @@
 define help_text
 The two to start with (each gets what is missing first):
   make demo [INPUT=file]   FFmpeg with the encoders encodes a clip; speed, size, PSNR and build/demo/demo.png
+                           INPUT: H.264, HEVC, MPEG-2, ProRes, DNxHD, JPEG, JPEG 2000, FFV1, v210, PNG, TIFF, raw video
+                           of others, such as VP9 or MPEG-4: 'make ffmpeg' first, whose decoders the demo then has
   make check [MEDIA=dir]   every test that needs no GPU; MEDIA: pictures of that folder too
   make check-long          the same with more that is random: options, formats, pictures (SEED=number: these again)
 To work on a stage:

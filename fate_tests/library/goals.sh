@@ -67,5 +67,13 @@ check "cuda-llvm where clang is" grep -q -- --enable-cuda-llvm <(options CLANG=c
 check "not where it is not" bash -c '! grep -q cuda-llvm' <<<"$(options CLANG=)"
 check "nor for the CPU alone" bash -c '! grep -q cuda-llvm' <<<"$(options CLANG= KERNEL_COMPILER=none)"
 
+# ---- an input that the demo's FFmpeg cannot read
+mkdir "$work/ffmpeg"
+printf '#!/bin/sh\nexit 1\n' >"$work/ffmpeg/ffmpeg"
+chmod +x "$work/ffmpeg/ffmpeg"
+check "the demo fails" bash -c '! fate_tests/demo.sh "$1/ffmpeg" . "$1/demo" clip.webm 2>"$1/said"' demo "$work"
+check "it says what is to be done" grep -qF "INPUT 'clip.webm' cannot be read: 'make help' says which codecs are; for others 'make ffmpeg' first" "$work/said"
+check "make help says which" grep -q "INPUT: H.264, .*JPEG 2000" <("${MAKE:-make}" --no-print-directory help)
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
