@@ -15,7 +15,9 @@ import sys
 
 # glibc 2.34 took these into libc.so.6.
 _MOVED = {"dl": "libdl.so.2", "pthread_": "libpthread.so.0", "sem_": "libpthread.so.0"}
-_LIBRARIES = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1")
+_LIBRARIES = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0")
+# By processor: a compiler also finds the loader of a foreign glibc, which stands in the same /lib.
+_LOADERS = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
 
 # __libc_single_threaded (2.32) tells whether counters of references need atomic operations. fstat64 (2.33) was an inline function.
 # Those of C23 (2.38) read 0b as well, which nobody here wants.
@@ -43,6 +45,10 @@ C23(unsigned long long, strtoull)
 
 def number(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
+
+
+def ask(compiler: str, question: str) -> str:
+    return subprocess.run([*compiler.split(), question], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def symbols(library: str, newest: tuple[int, ...]) -> dict[str, tuple[str, bool]]:
@@ -74,8 +80,11 @@ def main() -> None:
     newest, compiler, folder = number(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     folder.mkdir(parents=True, exist_ok=True)
     contents: dict[str, dict[str, tuple[str, bool]]] = {}
-    for soname in _LIBRARIES:
-        found = subprocess.run([*compiler.split(), f"-print-file-name={soname}"], check=True, capture_output=True, text=True).stdout.strip()
+    processor = ask(compiler, "-dumpmachine").partition("-")[0]
+    if processor not in _LOADERS:
+        raise SystemExit(f"{compiler} compiles for {processor}; allowed: {', '.join(_LOADERS)}")
+    for soname in (*_LIBRARIES, _LOADERS[processor]):
+        found = ask(compiler, f"-print-file-name={soname}")
         if "/" not in found:
             continue
         for name, chosen in symbols(found, newest).items():

@@ -22,6 +22,11 @@ older_glibc() { # auditwheel's own tag is that of the oldest glibc
     "$python" -m auditwheel show "$wheel" | tee "$work/audit" && grep -oE 'manylinux_2_[0-9]+' "$work/audit" | sort -t_ -k3n | head -n 1 | awk -F_ '{ exit $3 > 28 }'
 }
 check "glibc 2.28 is enough" older_glibc
+# Where a foreign glibc is installed, a compiler finds that one's loader, too.
+printf '#!/bin/sh\ncase "$1" in -print-file-name=ld-linux-*) echo "%s" ;; *) exec c++ "$@" ;; esac\n' "$(c++ -print-file-name=libc.so.6)" >"$work/c++"
+chmod +x "$work/c++"
+python3 tools/glibc_stubs.py 2.28 "$work/c++" "$work/stubs"
+check "one loader" [ "$(cd "$work/stubs" && echo ld-linux-*)" = "$(cd build/wheel/glibc && echo ld-linux-*)" ]
 check "under 60 MB" [ "$(stat -c %s "$wheel")" -lt 60000000 ]
 unpacked() { (cd "$work" && "$python" -m zipfile -e "$OLDPWD/$wheel" wheel && tar xzf "$OLDPWD/$archive"); }
 check "they are unpacked" unpacked
