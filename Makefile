@@ -16,7 +16,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-# ARCH=aarch64: the library and its packages for another processor, by the distribution's cross compiler, in a folder of its own.
+# ARCH=aarch64: the library, FFmpeg and packages for another processor, by the distribution's cross compiler, in a folder of its own.
 # SANITIZE=address (and undefined behaviour), thread, fuzzer: instrumented, in a folder of its own, without FFmpeg's own
 # code. Sources, kernels' images and Python's packages are the same in all of them.
 B    := build$(ARCH:%=/%)$(SANITIZE:%=/%)
@@ -36,7 +36,7 @@ help:
 goals := lib wheel deb windows ffmpeg install demo check check-long check-versions check-packages check-cluster check-windows check-arm check-sanitize check-tsan check-oss-fuzz fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
 ifdef ARCH
 $(if $(filter aarch64 x86_64,$(ARCH)),,$(error ARCH=$(ARCH) is not allowed: aarch64 and x86_64 are))
-$(foreach goal,$(filter $(filter-out lib wheel deb install,$(goals)),$(MAKECMDGOALS)),$(error ARCH=$(ARCH) is not allowed with $(goal): it is for lib, wheel, deb and install))
+$(foreach goal,$(filter $(filter-out lib wheel deb ffmpeg install,$(goals)),$(MAKECMDGOALS)),$(error ARCH=$(ARCH) is not allowed with $(goal): it is for lib, wheel, deb, ffmpeg and install))
 endif
 .PHONY: series sanitized-programs demo-alone help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size do-tidy uninstall clean format FORCE
 wanted := $(filter $(goals),$(MAKECMDGOALS))
@@ -56,13 +56,14 @@ do-lib: $(B)/lib/libcudaenc.a $(B)/lib/pkgconfig/libcudaenc.pc $(B)/shared/libcu
 	@$(if $(images),:,echo "note: $(if $(NVCC)$(CLANG),KERNEL_COMPILER=none,neither nvcc nor clang >= 16 is here): the library has no kernels and runs on the CPU only")
 do-wheel: $(B)/python/built
 do-windows: $(B)/windows/libcudaenc-0.dll
-# Debian packages; DEB=lib, and with ARCH: of the library alone. clang makes their kernels, since what nvcc makes depends on the folder.
+# Debian packages; DEB=lib: of the library alone. clang makes their kernels, since what nvcc makes depends on the folder.
 do-deb:
-	@$(MAKE) --no-print-directory $(if $(CLANG),$(if $(filter none,$(KERNEL_COMPILER)),,KERNEL_COMPILER=clang)) do-lib $(if $(filter lib,$(DEB))$(ARCH),,do-ffmpeg)
+	@$(MAKE) --no-print-directory $(if $(CLANG),$(if $(filter none,$(KERNEL_COMPILER)),,KERNEL_COMPILER=clang)) do-lib $(if $(filter lib,$(DEB)),,do-ffmpeg)
 	@MAKE='$(MAKE)' CXX='$(CXX)' FFMPEG_TREE=$(TREE) DEB='$(DEB)' tools/deb.sh $(B) $(B)/deb
 
 # ---- FFmpeg
 do-ffmpeg: $(B)/bin/ffmpeg $(B)/bin/ffprobe
+	@$(if $(ffmpeg_zlib),:,echo "note: zlib1g-dev for $(ARCH) is not installed: this FFmpeg has no PNG, and nothing else that needs zlib")
 	@$(if $(NONFREE)$(CLANG),:,echo "note: no clang >= 16 is here: FFmpeg has none of its CUDA filters such as scale_cuda")
 # Patches for 'git am', with and without the references of the tests.
 series: build/src/state-$(FFMPEG)/hooks
@@ -103,10 +104,10 @@ do-fate: $(fate)/built
 
 do-check-windows: do-windows $(B)/shared/libcudaenc.so
 	@fate_tests/library/windows.sh $(B)
-do-check-arm: do-lib do-wheel
+do-check-arm: do-lib do-wheel $(fate)/built
 	@$(MAKE) --no-print-directory ARCH=aarch64 do-wheel
 	@$(MAKE) --no-print-directory ARCH=aarch64 do-deb
-	@fate_tests/library/arm.sh $(B)
+	@fate_tests/library/arm.sh $(B) $(fate)
 do-check-packages: do-deb
 	@MAKE='$(MAKE)' fate_tests/library/packages.sh
 	@MAKE='$(MAKE)' fate_tests/library/shared.sh

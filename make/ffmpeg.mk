@@ -15,9 +15,13 @@ $(eval $(call stamp,$(B)/static/list,$(static_libraries)))
 $(B)/static/linked: $(B)/static/list
 	@rm -f $(@D)/*.a; for file in $(static_libraries); do ln -s $$file $(@D)/; done; touch $@
 
+# For another processor. What wants zlib, such as PNG, is left out where the distribution's zlib for it is not installed.
+ffmpeg_cross := $(if $(ARCH),--enable-cross-compile --arch=$(ARCH) --target-os=linux --cross-prefix=$(ARCH)-linux-gnu- --pkg-config=pkg-config)
+ffmpeg_zlib  := $(if $(ARCH),$(if $(filter %/libz.a,$(static_libraries)),--enable-zlib),--enable-zlib)
+
 # Nothing is taken from the machine that the caller did not ask for: the binaries run elsewhere too.
-ffmpeg_common := --disable-doc --disable-debug --disable-autodetect --disable-ffplay --enable-zlib --enable-ffnvcodec \
-    --enable-libcudaenc --pkg-config-flags=--static --extra-ldflags=-L$(CURDIR)/$(B)/static $(ffmpeg_tools) \
+ffmpeg_common := --disable-doc --disable-debug --disable-autodetect --disable-ffplay $(ffmpeg_zlib) --enable-ffnvcodec \
+    --enable-libcudaenc --pkg-config-flags=--static --extra-ldflags=-L$(CURDIR)/$(B)/static $(ffmpeg_tools) $(ffmpeg_cross) \
     --extra-version=cudaenc
 # CUDA filters such as scale_cuda: clang compiles them without NVIDIA's toolkit; with nvcc the result is not redistributable.
 # Without either they are left out.

@@ -41,7 +41,7 @@ Others:
   make format              clang-format on all sources
   make include-graph       draws docs/include-graph.svg
   make house               names long functions and sentences, dead links, and what knows a block coder
-Variables: ARCH=aarch64 (lib, wheel, deb, install: for that processor, in build/aarch64)
+Variables: ARCH=aarch64 (lib, wheel, deb, ffmpeg, install: for that processor, in build/aarch64)
            FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)
            NVCODEC_SRC=tree or tarball of nv-codec-headers
            KERNEL_COMPILER=nvcc|clang|none (for the CPU only)  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)

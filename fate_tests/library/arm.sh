@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The packages for aarch64, by the distribution's cross compiler, under qemu: random streams, the example and what Python encodes
-# have the bytes that they have on this machine.
-# Usage: arm.sh BUILD [COUNT] [SEED]    Ends in a line "N passed, N failed".
+# The packages for aarch64, by the distribution's cross compiler, under qemu: random streams, the example, what Python and what
+# FFmpeg encode have the bytes that they have on this machine.
+# Usage: arm.sh BUILD FFMPEG [COUNT] [SEED]    FFMPEG: the folder of this machine's. Ends in a line "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
-build=$PWD/${1:?usage: arm.sh BUILD [COUNT] [SEED]}
-count=${2:-90} seed=${3:-1}
+build=$PWD/${1:?usage: arm.sh BUILD FFMPEG [COUNT] [SEED]}
+ffmpeg=$PWD/${2:?usage: arm.sh BUILD FFMPEG [COUNT] [SEED]}/ffmpeg
+count=${3:-90} seed=${4:-1}
 arm=$build/aarch64
 work=$build/check/arm
 rm -rf "$work"
@@ -17,10 +18,10 @@ export LC_ALL=C LD_LIBRARY_PATH=$build/shared
 
 # ---- the library, out of its packages
 version=$(sed -n 's/^Version: //p' "$build/lib/pkgconfig/libcudaenc.pc")
-packages=("$arm/deb/libcudaenc0_$version-1_arm64.deb" "$arm/deb/libcudaenc-dev_$version-1_arm64.deb")
+packages=("$arm"/deb/{libcudaenc0,libcudaenc-dev,ffmpeg-cudaenc}_"$version-1_arm64.deb")
 unpacked() { for package in "${packages[@]}"; do dpkg-deb -x "$package" "$work/installed" || return 1; done; }
 check "packages" unpacked
-check "they are of arm64" [ "$(for package in "${packages[@]}"; do dpkg-deb -f "$package" Architecture; done | xargs)" = "arm64 arm64" ]
+check "they are of arm64" [ "$(for package in "${packages[@]}"; do dpkg-deb -f "$package" Architecture; done | xargs)" = "arm64 arm64 arm64" ]
 check "they name what they need" grep -qE '^libc6 \(>= [0-9.]+\), libgcc-s1 \(>= [0-9.]+\), libstdc\+\+6 \(>= [0-9]+\)$' <(dpkg-deb -f "${packages[0]}" Depends)
 libraries=$work/installed/usr/lib/aarch64-linux-gnu
 check "an aarch64 library" grep -q 'Machine: *AArch64' <(readelf -h "$libraries/libcudaenc.so.0")
@@ -28,7 +29,8 @@ builds() { # SOURCE NAME
     aarch64-linux-gnu-gcc -std=gnu11 -Wall -Wextra -O1 -I"$work/installed/usr/include" "$1" -o "$work/$2.arm" -L"$libraries" -lcudaenc -lpthread &&
         cc -std=gnu11 -Wall -Wextra -O1 -Icommon "$1" -o "$work/$2" -L"$build/shared" -lcudaenc -lpthread
 }
-emulated() { qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$libraries" "$@"; }
+# The loader is the cross compiler's. It waits for ever with a C library of another build, such as libc6:arm64's in /lib.
+emulated() { qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="$libraries:/usr/aarch64-linux-gnu/lib" "$@"; }
 check "streams.c" builds fate_tests/library/streams.c streams
 check "encode_planes.c" builds examples/encode_planes.c encode_planes
 exports() { nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort; }
@@ -46,6 +48,23 @@ check "encode_planes runs under qemu" emulated ./encode_planes.arm in.yuv yuvj42
 check "encode_planes runs" ./encode_planes in.yuv yuvj420p 100 50 out.host/ cpu
 check "the same packets" diff -r out out.host
 check "all packets" [ "$(find out -type f | wc -l)" -ge 6 ]
+
+# ---- FFmpeg, out of its package
+check "FFmpeg needs the C library alone" grep -qE '^libc6 \(>= [0-9.]+\)$' <(dpkg-deb -f "${packages[2]}" Depends)
+emulated_ffmpeg() { emulated "$work/installed/usr/bin/ffmpeg-cudaenc" "$@"; }
+emulated_ffmpeg -hide_banner -encoders >encoders 2>log.encoders
+encodes() { # FFMPEG... OUTPUT
+    "${@:1:$#-1}" -v error -nostdin -y -f rawvideo -pixel_format yuvj420p -video_size 100x50 -i in.yuv -c:v "$encoder" -device cpu -f rawvideo "${@: -1}"
+}
+has_png() { [ ! -f "$(aarch64-linux-gnu-gcc -print-file-name=libz.a)" ] || grep -q " png " encoders; }
+check "PNG, where zlib is" has_png
+for encoder in j2k_cuda mjpeg_cuda h264_cavlc_cuda; do
+    check "$encoder" grep -q " $encoder " encoders
+    check "$encoder runs under qemu" encodes emulated_ffmpeg "$encoder.arm"
+    check "$encoder runs" encodes "$ffmpeg" "$encoder.host"
+    check "$encoder: something is encoded" [ -s "$encoder.host" ]
+    check "$encoder: the same bytes" cmp "$encoder.arm" "$encoder.host"
+done
 
 # ---- the wheel, in the distribution's Python for arm64, with PyPI's packages for it
 python3 -m venv "$work/venv"

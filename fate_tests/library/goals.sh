@@ -46,6 +46,8 @@ check "not what FFmpeg needs" lacks nasm
 check "ffmpeg" names 1 ffmpeg g++ nasm curl python3 clang-19
 check "wheel for another processor" deps 1 ARCH=aarch64 /bin/sh patches/deps.sh wheel
 check "its compiler" grep -q " g++-aarch64-linux-gnu " "$work/said"
+check "deb for another processor" deps 1 ARCH=aarch64 /bin/sh patches/deps.sh deb
+check "what FFmpeg needs" grep -q " nasm .* g++-aarch64-linux-gnu " "$work/said"
 check "install" names 1 install g++ clang-19
 check "windows" names 1 windows g++-mingw-w64-x86-64-posix
 check "demo" names 1 demo nasm curl
