@@ -4,8 +4,9 @@
 kernels        := $(shell find cuda_kernels -name "*.cu" | sort)
 test_kernels   := $(wildcard fate_tests/emu/*.cu fate_tests/papers/*.cu)
 
-# nvcc: machine code for these GPUs, of which it may not know all, and PTX of the newest for those that come later. The
-# smallest compression wants a driver of CUDA 12.4, which is more than what nvcc 12 makes wants otherwise.
+# nvcc: machine code for these GPUs, of which it may not know all, and PTX of the oldest for all others: those that come later,
+# and Jetsons, which take no other GPU's machine code. The smallest compression wants a driver of CUDA 12.4, which is more than
+# what nvcc 12 makes wants otherwise.
 GPU_ARCHS ?= 75 80 86 89 90 100 120
 archs := $(filter $(patsubst sm_%,%,$(if $(NVCC),$(shell $(NVCC) --list-gpu-code))),$(GPU_ARCHS))
 nvccflags := -std=c++20 -O3 --fmad=false -Wno-deprecated-gpu-targets -Icommon -Icuda_kernels
@@ -35,11 +36,11 @@ build/kernels/sm_$(1)/%.cubin: build/kernels/compute_$(1)/%.ptx
 	@$(dir $(NVCC))ptxas -m64 --fmad false -arch=sm_$(1) $$< -o $$@
 endef
 $(foreach a,$(archs),$(eval $(call architecture,$(a))))
-newest := $(lastword $(archs))
+oldest := $(firstword $(archs))
 $(eval $(call stamp,build/kernels/archs,$(archs)))
-build/kernels/%.fatbin: $(foreach a,$(archs),build/kernels/sm_$(a)/%.cubin) build/kernels/compute_$(newest)/%.ptx build/kernels/archs
+build/kernels/%.fatbin: $(foreach a,$(archs),build/kernels/sm_$(a)/%.cubin) build/kernels/compute_$(oldest)/%.ptx build/kernels/archs
 	@mkdir -p $(@D)
-	@$(dir $(NVCC))fatbinary --create=$@ -64 $(fatbin) --image3=kind=ptx,sm=$(newest),file=build/kernels/compute_$(newest)/$*.ptx \
+	@$(dir $(NVCC))fatbinary --create=$@ -64 $(fatbin) --image3=kind=ptx,sm=$(oldest),file=build/kernels/compute_$(oldest)/$*.ptx \
 	    $(foreach a,$(archs),--image3=kind=elf,sm=$(a),file=build/kernels/sm_$(a)/$*.cubin)
 build/kernels/%.ptx: %.cu build/kernels/flags
 	@mkdir -p $(@D)
