@@ -2,6 +2,7 @@
 """The shared library, its errors and options."""
 from __future__ import annotations
 
+import difflib
 import functools
 import logging
 import operator
@@ -208,10 +209,13 @@ def members_of(struct: Any) -> dict[str, Any]:
 
 def check_names(codec: str, names: Any, others: Any = ()) -> None:
     """That options of a codec are some. others: what the caller has besides."""
-    members = members_of(getattr(ffi.new("CudaencConfig *"), codec))
+    allowed = [*members_of(getattr(ffi.new("CudaencConfig *"), codec)), *others]
     for name in names:
-        if name not in members and name not in others:
-            raise InvalidError(f"{name} is no option of {codec}: there are {', '.join([*members, *others])}")
+        if name in allowed:
+            continue
+        if alike := difflib.get_close_matches(name, allowed, 1):
+            raise InvalidError(f"{name} is no option of {codec}: {alike[0]} is one")
+        raise InvalidError(f"{name} is no option of {codec}: there are {', '.join(allowed)}")
 
 
 def set_options(struct: Any, codec: str, options: dict[str, Any], keep: list[Any]) -> None:

@@ -738,6 +738,11 @@ class Errors(unittest.TestCase):
         array = picture(8, 8)
         self.check("cblk_width 33 is not allowed", array, cblk_width=33)
         self.check("nonsense is no option of j2k: there are profile", array, nonsense=1)
+        self.check("qualty is no option of j2k: quality is one", array, qualty=1)
+        for data, begin in (b"", "nothing"), (b"GIF89a", "47 49 46 38 39 61"), (b"\0\0\0\x20ftypisom\xff\xd8\0", "00 00 00 20"):
+            for read in cudaenc.decode, cudaenc.header:
+                with self.assertRaisesRegex(ValueError, f"they are neither JPEG nor JPEG 2000, but begin with {begin}"):
+                    read(data)
         self.check("pred 'dwt99'", array, pred="dwt99")
         self.check("codec 'jxl'", array, "jxl")
         self.check("lossless is not allowed with mjpeg", array, "mjpeg", lossless=True)
@@ -777,10 +782,8 @@ class Errors(unittest.TestCase):
         self.check("iptc of type list is not allowed", array, iptc=[1, 2])
         self.check("luma_matrix of 63 values is not allowed: it has 64", array, "mjpeg", luma_matrix=[16] * 63)
         with self.assertRaises(ValueError) as caught:
-            cudaenc.decode(b"", max_pixels=2**70)
+            cudaenc.decode(cudaenc.encode(array), max_pixels=2**70)
         self.assertIn("max_pixels", str(caught.exception))
-        with self.assertRaises(ValueError):
-            cudaenc.decode(b"no JPEG")
         with self.assertRaises(ValueError) as caught:
             cudaenc.decode("a.jpg")
         self.assertIn("data of type str", str(caught.exception))
