@@ -601,6 +601,38 @@ START_TEST(emulator_shuffles_and_poisons) {
 }
 END_TEST
 
+// What a stream downloads of memory that another one fills with 2. waits: whether it comes behind that.
+uint8_t found_by_another_stream(uint64_t seed, bool waits) {
+    const std::shared_ptr<Device> device = open_emulator("emu:" + std::to_string(seed));
+    const Stream first(device), second(device);
+    const Device::Event filled = device->create_event(false);
+    const DeviceArray<uint8_t> memory(device, 1);
+    auto *const found = static_cast<uint8_t *>(device->alloc_pinned(1));
+    device->fill(nullptr, memory.data(), 1, 1);
+    device->synchronize(Device::Stream{});
+    device->fill(first, memory.data(), 2, 1);
+    device->record(filled, first);
+    if (waits) device->wait(second, filled);
+    device->download(second, found, memory.data(), 1);
+    device->synchronize(first);
+    device->synchronize(second);
+    const uint8_t value = *found;
+    device->free_pinned(found);
+    device->destroy_event(filled);
+    return value;
+}
+
+// A wait that is missing is missed with one seed or another, whichever stream comes first.
+START_TEST(emulator_orders_streams_by_seed) {
+    std::set<uint8_t> found;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        found.insert(found_by_another_stream(seed, false));
+        EXPECT_EQ(found_by_another_stream(seed, true), 2);
+    }
+    EXPECT_EQ(found.size(), 2u);
+}
+END_TEST
+
 START_TEST(emulator_serves_many_host_threads) {
     std::vector<std::thread> threads;
     std::vector<int> good(4);
@@ -653,6 +685,7 @@ int main(int argc, char **argv) {
     tcase_add_test(emulator, kernels_are_timed);
     tcase_add_test(emulator, emulator_reports_misuse);
     tcase_add_test(emulator, emulator_shuffles_and_poisons);
+    tcase_add_test(emulator, emulator_orders_streams_by_seed);
     tcase_add_test(emulator, emulator_serves_many_host_threads);
     TCase *cuda = add_case(suite, "cuda");
     tcase_add_test(cuda, cuda_device_names_are_checked);

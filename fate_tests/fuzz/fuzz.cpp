@@ -3,7 +3,7 @@
 // take all streams and have the pictures without loss that were coded without, and of H.264 what the encoder
 // reconstructed, no frame is larger than its target, and what is not allowed gives one line. Every round is a process
 // of its own, and its seed tells how to see it again. Usage: cudaenc_fuzz [ROUNDS [FIRST_SEED [DEVICE]]]   DEVICE: emu
-// (default), cpu, cuda, cuda:N
+// (default), with the round's seed; emu:SEED, cpu, cuda, cuda:N
 //        cudaenc_fuzz soak [FRAMES [FIRST_SEED [DEVICE [PROCESSES [THREADS]]]]]   for uptime
 #include "../check/reconstructions.h"
 #include "round.h"
@@ -11,6 +11,7 @@
 
 using namespace cudaenc;
 using namespace cudaenc::testing;
+using namespace std::string_literals;
 
 static int first_seed = 1;
 static const char *device = "emu";
@@ -27,7 +28,7 @@ static Outcome encode_on_cpu(const Round &round, const std::vector<CudaencFrame>
     return outcome;
 }
 
-static void encode_and_check(Round &round) {
+static void encode_and_check(Round &round, const std::string &device) {
     const CudaencFormat &format = round.config.format;
     if (round.wild) {
         const Outcome opened = encode_all(round.config, {});
@@ -71,17 +72,17 @@ static void encode_and_check(Round &round) {
     const Outcome expected = encode_on_cpu(round, input);
     check_errors(round, expected);
     check_packets(round, expected, pictures);
-    round.config.device = device;
+    round.config.device = device.c_str();
     round.config.async_depth = round.random.between(1, 3);
     round.config.threads = round.random.between(1, 3);
-    expect(encode_all(round.config, input) == expected, std::string(device) + " differs from the CPU");
+    expect(encode_all(round.config, input) == expected, device + " differs from the CPU");
 }
 
 START_TEST(device_gives_the_cpus_packets) {
     const int seed = first_seed + _i;
     Round round(seed);
     try {
-        encode_and_check(round);
+        encode_and_check(round, device == "emu"s ? "emu:" + std::to_string(seed) : device);
     } catch (const std::exception &e) {
         ck_abort_msg("seed %d: %s: %s", seed, e.what(), round.text().c_str());
     }
