@@ -126,7 +126,7 @@ beside formatting formatting
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
 if [ "${SANITIZE-}" != thread ]; then
     step fate-cpu fate_tests/fate.sh "$FATE" cpu
-    step fate-emu fate_tests/fate.sh "$FATE" emu
+    step fate-emu fate_tests/fate.sh "$FATE" "emu:$seed"
     step interop fate_tests/interop/run.sh "$FATE"
     step interop-profiles fate_tests/interop/profiles.sh "$FATE"
     step interop-misread fate_tests/interop/matrix.sh "$FATE" misread
