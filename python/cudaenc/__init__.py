@@ -571,12 +571,15 @@ _Data = Union[bytes, bytearray, memoryview]
 _DataOrFile = Union[_Data, str, "os.PathLike[str]"]
 
 
-def _codec_of(data: bytes) -> Optional[str]:
+def _codec_of(data: Any) -> Optional[str]:
     """By the first bytes: a codestream, or a box of a file, is JPEG 2000. JPEG may have padding first. None: it is neither."""
-    first = bytes(data[:8])
+    try:
+        first = bytes(memoryview(data)[:8])
+    except TypeError:
+        first = b""
     if first[:4] == b"\xff\x4f\xff\x51" or first[4:] in (b"jP  ", b"jp2c", b"jp2h"):
         return "j2k"
-    return "mjpeg" if first[:2] == b"\xff\xd8" or data.find(b"\xff\xd8\xff") >= 0 else None
+    return "mjpeg" if first[:2] == b"\xff\xd8" or b"\xff\xd8\xff" in Decoder._bytes_of(data) else None
 
 
 class _Decoding:
@@ -843,11 +846,10 @@ def _paired(packets: Iterable[_Data], out: Iterable[Any]) -> Iterator[tuple[_Dat
 
 def _options_of(codec: Optional[str], data: Any, out: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Decoder's arguments for a packet, and for where it goes to."""
+    codec = _codec_of(data) if codec is None else codec
     if codec is None:
-        data = Decoder._bytes_of(data)
-        codec = _codec_of(data)
-        if codec is None:
-            raise InvalidError(f"data are not allowed: they are neither JPEG nor JPEG 2000, but begin with {data[:8].hex(' ') or 'nothing'}")
+        begin = Decoder._bytes_of(data)[:8].hex(" ")
+        raise InvalidError(f"data are not allowed: they are neither JPEG nor JPEG 2000, but begin with {begin or 'nothing'}")
     options = {"codec": codec, **options}
     if out is not None:
         plane = _planes.describe(out).planes[0]
@@ -988,11 +990,8 @@ def decode_into(packets: Sequence[_DataOrFile], out: Any, codec: Optional[str] =
     if not len(packets):
         return numpy.zeros(0, bool)
     plane = _planes.describe_batch(out, len(packets))[0].planes[0]
-    if codec is None:
-        first: Any = packets[0]
-        first = _files.read(first) if _files.is_path(first) else Decoder._bytes_of(first)
-        codec = _codec_of(first) or "mjpeg"
-    options = {"codec": codec, "device_planes": plane.on_device, **options}
+    first = _files.read(packets[0]) if _files.is_path(packets[0]) else packets[0]
+    options = {"codec": _codec_of(first) or "mjpeg" if codec is None else codec, "device_planes": plane.on_device, **options}
     options["device"] = plane.device_name(options.get("device", "auto"))
     if not hasattr(decoders, "__index__") or not 0 <= decoders <= 64:
         raise InvalidError(f"decoders {decoders!r} is not allowed: it is 0 to 64")
