@@ -37,7 +37,7 @@ build/kernels/sm_$(1)/%.cubin: build/kernels/compute_$(1)/%.ptx
 endef
 $(foreach a,$(archs),$(eval $(call architecture,$(a))))
 oldest := $(firstword $(archs))
-$(eval $(call stamp,build/kernels/archs,$(archs)))
+$(eval $(call stamp,build/kernels/archs,$(archs) and PTX of $(oldest)))
 build/kernels/%.fatbin: $(foreach a,$(archs),build/kernels/sm_$(a)/%.cubin) build/kernels/compute_$(oldest)/%.ptx build/kernels/archs
 	@mkdir -p $(@D)
 	@$(dir $(NVCC))fatbinary --create=$@ -64 $(fatbin) --image3=kind=ptx,sm=$(oldest),file=build/kernels/compute_$(oldest)/$*.ptx \
