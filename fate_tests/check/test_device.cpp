@@ -622,7 +622,7 @@ uint8_t found_by_another_stream(uint64_t seed, bool waits) {
     return value;
 }
 
-// A wait that is missing is missed with one seed or another, whichever stream comes first.
+// A missing wait shows with one seed or another, whichever stream comes first.
 START_TEST(emulator_orders_streams_by_seed) {
     std::set<uint8_t> found;
     for (uint64_t seed = 1; seed <= 20; seed++) {
